@@ -1,0 +1,118 @@
+"""What a program is graded against, as plain frozen values.
+
+The sandbox's own view of a problem and of a submission: no wire format, no rewards. `service.grading` translates
+from the wire contract; `rkgrade grade` builds these from a Kattis package through the same path.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sandbox.checkers.base import Checker
+from sandbox.stdin import Stdin
+from sandbox.verdicts import Verdict
+
+
+class Stop(enum.StrEnum):
+    """When the judge stops running further tests."""
+
+    NEVER = "never"
+    FIRST_FAILURE = "first_failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of one run. CPU time decides; wall time only ends sleepers."""
+
+    cpu_s: float = 2.0
+    wall_s: float | None = None
+    """None means twice the CPU limit plus one second."""
+    memory_bytes: int = 256 * 2**20
+    output_bytes: int = 64 * 2**20
+    """For stdout and for stderr, each."""
+    processes: int = 64
+    """Processes and threads together, alive at once."""
+
+    @property
+    def effective_wall_s(self) -> float:
+        return 2 * self.cpu_s + 1 if self.wall_s is None else self.wall_s
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One input with what is expected of it."""
+
+    index: int
+    """Position in the problem as it was sent."""
+    name: str | None
+    input_length: int
+    """In the unit the request asked for; decides the order of running."""
+    stdin: Stdin
+    expected: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    tests: tuple[Test, ...]
+    checker: Checker
+    ignore_exit_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    problem: Problem
+    language: str
+    source: bytes
+    limits: Limits = Limits()
+    stop: Stop = Stop.NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """What one test came to, with the figures behind it. Figures are None where the test did not run."""
+
+    index: int
+    name: str | None
+    input_length: int
+    verdict: Verdict
+    cpu_s: float | None = None
+    wall_s: float | None = None
+    memory_bytes: int | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    score: float | None = None
+    message: str = ""
+    """For people; holds nothing of the test's data unless it came from the checker."""
+    checker_message: str = ""
+    """What the checker said; may quote the test's data."""
+    reruns: int = 0
+    stdout_tail: bytes = b""
+    stderr_tail: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileResult:
+    ok: bool
+    cpu_s: float
+    cached: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The judge's whole word on one submission. Where `compile.ok` is false, `tests` is empty."""
+
+    compile: CompileResult | None
+    tests: tuple[TestResult, ...]
+    """In the problem's own order."""
+    language_version: str
+    secure: bool
+    compile_s: float
+    """Wall seconds spent on compiling, cache look-up included."""
+    run_s: float
+    """Wall seconds spent on the tests."""
+
+
+OnTest = Callable[[TestResult], None]
