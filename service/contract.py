@@ -1,0 +1,531 @@
+"""The wire contract: what goes over HTTP, as pydantic models, and the identity of a problem.
+
+Pure: needs pydantic and the list of verdicts, nothing else, so that trainers import it without the server.
+Knows nothing of how a program is run or scored. Requests refuse unknown fields; results ignore them, so that
+an older client reads a newer grader.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from sandbox.verdicts import Verdict
+
+Stop = Literal["never", "first_failure"]
+Taxonomy = Literal["first_failure", "any_wrong", "strict"]
+Category = Literal["correct", "optimization_failure", "correctness_failure", "format_error"]
+Extraction = Literal["last_fence", "first_fence", "only_fence", "tagged", "lcb"]
+LengthUnit = Literal["bytes", "chars"]
+Detail = Literal["verdicts", "outputs"]
+Unrun = Literal["compile_error", "format_error"]
+"""Why no test of a submission was run."""
+SubmissionVerdict = Verdict | Unrun
+Reward = Literal[0, 1] | None
+
+MAX_TESTS: Final = 10_000
+MAX_BATCH_ITEMS: Final = 4096
+MAX_SOURCE_CHARS: Final = 4 * 2**20
+MAX_COMPLETION_CHARS: Final = 16 * 2**20
+
+
+def _no_lone_surrogates(value: str) -> str:
+    # JSON can spell half of a surrogate pair, which no bytes stand for: no program could be given it.
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise PydanticCustomError(
+                "lone_surrogate",
+                "Lone surrogate at character {position}: the string has no UTF-8 form",
+                {"position": error.start},
+            ) from None
+    return value
+
+
+Text = Annotated[str, AfterValidator(_no_lone_surrogates)]
+
+# Numbers are strict: "2" or true for a limit is a mistake of the sender, not a number.
+CpuSeconds = Annotated[float, Field(strict=True, ge=0.01, le=300, allow_inf_nan=False)]
+WallSeconds = Annotated[float, Field(strict=True, ge=0.01, le=900, allow_inf_nan=False)]
+MemoryMb = Annotated[int, Field(strict=True, ge=16, le=65_536)]
+OutputMb = Annotated[int, Field(strict=True, ge=1, le=1024)]
+Processes = Annotated[int, Field(strict=True, ge=1, le=1024)]
+Tolerance = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+
+
+class _Request(BaseModel):
+    """Sent by a client: a misspelt field is an error that names it, never a default taken in silence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Response(BaseModel):
+    """Sent by the grader: fields added later are ignored by clients that do not know them."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+# Checkers. `type` has no default anywhere: canonical JSON leaves defaults out, and the type must stay in.
+
+
+class TokensChecker(_Request):
+    """Whitespace-separated tokens, as most contest problems compare them."""
+
+    type: Literal["tokens"]
+    case_sensitive: bool = Field(
+        default=True, strict=True, description="False compares ASCII letters without regard to case."
+    )
+    float_absolute: Tolerance | None = Field(
+        default=None,
+        description="Where the expected token is a finite number: accept within this absolute difference.",
+    )
+    float_relative: Tolerance | None = Field(
+        default=None,
+        description="Where the expected token is a finite number: accept within this share of its magnitude.",
+    )
+
+
+class ExactChecker(_Request):
+    """Byte for byte."""
+
+    type: Literal["exact"]
+
+
+class LinesChecker(_Request):
+    """Line by line; white space at line ends and empty lines at the end of the output do not count."""
+
+    type: Literal["lines"]
+
+
+class LcbChecker(_Request):
+    """As LiveCodeBench compares stdout: stripped lines, equal as text or, token by token, as decimals."""
+
+    type: Literal["lcb"]
+
+
+Checker = Annotated[
+    TokensChecker | ExactChecker | LinesChecker | LcbChecker,
+    Field(discriminator="type"),
+]
+
+
+class ProblemLimits(_Request):
+    """Limits of one run of the program on one test."""
+
+    cpu_s: CpuSeconds = Field(
+        default=2.0, description="CPU seconds, user and system, of all processes together."
+    )
+    wall_s: WallSeconds | None = Field(
+        default=None,
+        description="Wall seconds; only ends sleepers. Default: twice the CPU limit plus one second.",
+    )
+    memory_mb: MemoryMb = Field(default=256, description="Peak memory in MiB.")
+    output_mb: OutputMb = Field(default=64, description="Bound for stdout and for stderr, each, in MiB.")
+    processes: Processes = Field(default=64, description="Processes and threads alive at once.")
+
+
+class LimitOverrides(_Request):
+    """Limits that replace the problem's own for one request; what is left out stays as the problem has it."""
+
+    cpu_s: CpuSeconds | None = Field(default=None, description="CPU seconds.")
+    wall_s: WallSeconds | None = Field(default=None, description="Wall seconds.")
+    memory_mb: MemoryMb | None = Field(default=None, description="Peak memory in MiB.")
+    output_mb: OutputMb | None = Field(
+        default=None, description="Bound for stdout and for stderr, each, in MiB."
+    )
+    processes: Processes | None = Field(default=None, description="Processes and threads alive at once.")
+
+
+class StdioTest(_Request):
+    """One input on stdin with the stdout expected of it."""
+
+    input: Text = Field(description="Fed to stdin as UTF-8, exactly as it stands.")
+    output: Text = Field(description="What the checker compares stdout with.")
+    name: Text | None = Field(default=None, max_length=256, description="Echoed in results.")
+
+
+class Problem(_Request):
+    """What a program is graded against. Immutable: its id is the hash of its content."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "kind": "stdio",
+                    "tests": [
+                        {"input": "1 2\n", "output": "3\n", "name": "sample"},
+                        {"input": "1000000000 7\n", "output": "1000000007\n"},
+                    ],
+                    "checker": {"type": "tokens"},
+                    "limits": {"cpu_s": 1.0, "memory_mb": 256},
+                }
+            ]
+        }
+    )
+
+    kind: Literal["stdio"] = Field(description="How the program is driven: stdin to stdout.")
+    tests: tuple[StdioTest, ...] = Field(
+        min_length=1,
+        max_length=MAX_TESTS,
+        description="At least one: an empty list would accept everything.",
+    )
+    checker: Checker = Field(
+        default=TokensChecker(type="tokens"), description="Decides on a clean run's output."
+    )
+    limits: ProblemLimits = Field(default=ProblemLimits(), description="Limits of each test's run.")
+    exit_code: Literal["strict", "ignore"] = Field(
+        default="strict",
+        description="`strict`: a non-zero exit is a runtime_error even where the output is right.",
+    )
+
+
+ProblemId = Annotated[
+    str,
+    Field(
+        pattern=r"^sha256:[0-9a-f]{64}$",
+        description="Id of a stored problem, as `PUT /problems` returned it.",
+        examples=["sha256:" + "0123456789abcdef" * 4],
+    ),
+]
+
+
+def _problem_form(value: object) -> str:
+    return "stored" if isinstance(value, str) else "inline"
+
+
+class GradeRequest(_Request):
+    """One program, or one completion of a model, to be graded on one problem."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "problem": {
+                        "kind": "stdio",
+                        "tests": [{"input": "1 2\n", "output": "3\n"}],
+                    },
+                    "language": "python",
+                    "source": "a, b = map(int, input().split())\nprint(a + b)\n",
+                },
+                {
+                    "problem": "sha256:" + "0123456789abcdef" * 4,
+                    "language": "cpp",
+                    "completion": "The sum fits in 64 bits.\n```cpp\nint main() { return 0; }\n```\n",
+                    "stop": "first_failure",
+                    "id": "step-17/prompt-3/sample-0",
+                },
+            ]
+        }
+    )
+
+    problem: Annotated[
+        Annotated[Problem, Tag("inline")] | Annotated[ProblemId, Tag("stored")],
+        Discriminator(_problem_form),
+    ] = Field(description="The problem itself, or the id of a stored one.")
+    language: Text = Field(
+        min_length=1, max_length=64, description="Name or alias of a language that `GET /languages` lists."
+    )
+    source: Text | None = Field(
+        default=None,
+        max_length=MAX_SOURCE_CHARS,
+        description="A program. Exactly one of `source` and `completion`.",
+    )
+    completion: Text | None = Field(
+        default=None,
+        max_length=MAX_COMPLETION_CHARS,
+        validate_default=True,
+        description="A model's raw text, from which `extraction` takes the program.",
+    )
+    extraction: Extraction = Field(
+        default="last_fence", description="Which code fence of the completion is the program."
+    )
+    limits: LimitOverrides = Field(default=LimitOverrides(), description="Replaces limits of the problem.")
+    time_factor: float = Field(
+        default=1.0,
+        strict=True,
+        ge=0.01,
+        le=100,
+        allow_inf_nan=False,
+        description="Multiplies the CPU limit, after overrides; a wall limit set by the problem grows along.",
+    )
+    stop: Stop = Field(
+        default="never",
+        description="`first_failure` skips all tests after the first failing one, in ascending input length.",
+    )
+    taxonomy: Taxonomy = Field(
+        default="first_failure",
+        description="The rule that names the category. `any_wrong` and `strict` need `stop` to be `never`.",
+    )
+    length_unit: LengthUnit = Field(
+        default="bytes", description="Unit of input lengths; chars are code points."
+    )
+    detail: Detail = Field(
+        default="verdicts",
+        description="`outputs` adds tails of stdout and stderr and the checker's words; may quote tests.",
+    )
+    id: Text | None = Field(default=None, max_length=512, description="Echoed in the result.")
+
+    @field_validator("completion")
+    @classmethod
+    def _exactly_one_program(cls, value: str | None, info: ValidationInfo) -> str | None:
+        # A source that was itself refused is absent here, and has its own error already.
+        if "source" in info.data and (info.data["source"] is None) == (value is None):
+            raise PydanticCustomError(
+                "source_xor_completion", "Give exactly one of `source` and `completion`, as a string"
+            )
+        return value
+
+    @field_validator("taxonomy")
+    @classmethod
+    def _rule_sees_every_test(cls, value: Taxonomy, info: ValidationInfo) -> Taxonomy:
+        if value != "first_failure" and info.data.get("stop") == "first_failure":
+            raise PydanticCustomError(
+                "taxonomy_needs_all_tests",
+                "The rule `{rule}` needs every test to be run: set `stop` to `never`",
+                {"rule": value},
+            )
+        return value
+
+
+class BatchRequest(_Request):
+    """Many requests at once; results come back one a line as each ends."""
+
+    items: tuple[GradeRequest, ...] = Field(
+        min_length=1,
+        max_length=MAX_BATCH_ITEMS,
+        description="Each result carries the `index` of its item here.",
+    )
+
+
+class ProblemRef(_Response):
+    """Answer to `PUT /problems`."""
+
+    id: ProblemId
+
+
+class TestInfo(_Response):
+    """A test of a stored problem, without its data."""
+
+    index: int = Field(description="Position in the problem.")
+    name: str | None = Field(description="As the problem names it.")
+    input_bytes: int = Field(description="Input length in UTF-8 bytes.")
+    input_chars: int = Field(description="Input length in code points.")
+    output_bytes: int = Field(description="Length of the expected output in UTF-8 bytes.")
+
+
+class ProblemInfo(_Response):
+    """What may be known of a stored problem: neither inputs nor expected outputs."""
+
+    id: ProblemId
+    kind: Literal["stdio"] = Field(description="How the program is driven.")
+    test_count: int = Field(description="Number of tests.")
+    longest_input_bytes: int = Field(description="Input length of the longest test in UTF-8 bytes.")
+    tests: tuple[TestInfo, ...] = Field(description="In the problem's order.")
+    checker: Checker = Field(description="How outputs are compared.")
+    limits: ProblemLimits = Field(description="Limits of each test's run.")
+    exit_code: Literal["strict", "ignore"] = Field(description="What a non-zero exit means.")
+
+
+class TestRow(_Response):
+    """What one test came to. Figures are null where the test did not run."""
+
+    index: int = Field(description="Position in the problem.")
+    name: str | None = Field(default=None, description="As the problem names it.")
+    input_length: int = Field(description="In the request's `length_unit`.")
+    verdict: Verdict
+    cpu_s: float | None = Field(default=None, description="CPU seconds, user and system.")
+    wall_s: float | None = Field(default=None, description="Wall seconds.")
+    memory_bytes: int | None = Field(default=None, description="Peak memory.")
+    exit_code: int | None = Field(
+        default=None, description="Exit status, null where a signal ended the program."
+    )
+    signal: int | None = Field(default=None, description="Signal that ended the program.")
+    score: float | None = Field(default=None, description="Given by checkers that score.")
+    message: str = Field(default="", description="For people; holds nothing of the test's data.")
+    reruns: int = Field(
+        default=0, description="Repeats of a limit failure seen while the host was under pressure."
+    )
+    stdout_tail: str | None = Field(
+        default=None,
+        description="End of stdout, only with `detail` set to `outputs`; invalid UTF-8 is replaced.",
+    )
+    stderr_tail: str | None = Field(
+        default=None,
+        description="End of stderr, only with `detail` set to `outputs`; invalid UTF-8 is replaced.",
+    )
+    checker_message: str | None = Field(
+        default=None,
+        description="What the checker said, only with `detail` set to `outputs`; may quote the test.",
+    )
+
+
+class GroupRow(_Response):
+    """The tests of T_k, those with input length < 10^k, counted. Each group holds the one before it.
+
+    Tests that ended in checker_error or internal_error are in `tests` only. The last row covers every test.
+    """
+
+    k: int = Field(ge=1, description="The group holds tests with input length < 10^k.")
+    tests: int = Field(description="Size of T_k.")
+    passed: int = Field(description="Accepted.")
+    failed: int = Field(description="Failed by the program.")
+    skipped: int = Field(description="Not run.")
+
+
+class CompileRow(_Response):
+    """How compiling went."""
+
+    ok: bool
+    cpu_s: float = Field(description="CPU seconds; 0 where the result came from the cache.")
+    cached: bool = Field(description="Taken from the compile cache.")
+    message: str = Field(description="What the compiler said, cut to a bound.")
+
+
+class Timing(_Response):
+    """Where the wall time of a request went, in seconds. None of it counts against the program."""
+
+    queue_s: float = Field(description="Waiting for a worker.")
+    compile_s: float = Field(description="Compiling, cache look-up included.")
+    run_s: float = Field(description="Running and checking the tests.")
+    total_s: float = Field(description="From the request's arrival to its result.")
+
+
+class GraderInfo(_Response):
+    """What graded, so that results can be told apart later."""
+
+    version: str = Field(description="Version of rkgrade.")
+    sandbox: str = Field(description="What contains programs, such as `nsjail 3.6, cgroup v2`.")
+    language_version: str = Field(description="Compiler or interpreter version.")
+    secure: bool = Field(description="False where the grader was told to run without cgroups.")
+
+
+class GradeResult(_Response):
+    """What one submission came to."""
+
+    id: str | None = Field(default=None, description="As the request gave it.")
+    index: int | None = Field(default=None, description="Position in the batch; null outside batches.")
+    problem_id: ProblemId
+    language: str = Field(description="Id of the language that was used.")
+    verdict: SubmissionVerdict = Field(
+        description="The first failure's verdict, or accepted, compile_error, format_error. "
+        "Where the grader itself failed on some test: that test's checker_error or internal_error."
+    )
+    category: Category | None = Field(description="Null where the grader itself failed.")
+    taxonomy: Taxonomy = Field(description="The rule that named the category.")
+    first_failure_length: int | None = Field(
+        description="Least input length among failing tests. "
+        "Null where none failed, no test was run, or the grader itself failed."
+    )
+    rewards: dict[str, Reward] = Field(
+        description="R_k for each k up to the decimal digits of the longest input length, and R_inf. "
+        "Null where T_k is empty, and everywhere where the grader itself failed.",
+        examples=[{"R_1": None, "R_2": 1, "R_3": 0, "R_inf": 0}],
+    )
+    groups: tuple[GroupRow, ...] = Field(description="One row for each k of `rewards`, cumulative.")
+    tests: tuple[TestRow, ...] = Field(description="In the problem's order.")
+    compile: CompileRow | None = Field(description="Null where nothing was compiled.")
+    timing: Timing
+    grader: GraderInfo
+
+
+_UNION_TAGS: Final = {
+    "problem": frozenset({"inline", "stored"}),
+    "checker": frozenset({"tokens", "exact", "lines", "lcb"}),
+}
+
+
+def field_path(loc: tuple[int | str, ...]) -> str:
+    """A pydantic error location as a path into the JSON that was sent, such as `problem.tests[3].input`.
+
+    Leaves out the tags that pydantic puts in for members of a union: no such field was sent.
+    """
+    path = ""
+    before: int | str | None = None
+    for part in loc:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif not (isinstance(before, str) and part in _UNION_TAGS.get(before, ())):
+            path += f".{part}" if path else part
+        before = part
+    return path
+
+
+def input_length(text: str, unit: LengthUnit) -> int:
+    """Length of a test's input exactly as stored: UTF-8 bytes, or code points."""
+    if unit == "chars" or text.isascii():
+        return len(text)
+    return len(text.encode())
+
+
+def effective_limits(problem: ProblemLimits, request: GradeRequest) -> ProblemLimits:
+    """The limits a request's program runs under.
+
+    Overrides replace the problem's limits; `time_factor` then multiplies the CPU limit, and the wall limit
+    where the problem set it, so that a slower language is not cut off by the wall clock instead. A wall limit
+    that the request sets is taken as it stands. Raises pydantic.ValidationError where a product passes the hard
+    bounds.
+    """
+    fields: dict[str, Any] = problem.model_dump()
+    fields["cpu_s"] = (request.limits.cpu_s or problem.cpu_s) * request.time_factor
+    if problem.wall_s is not None:
+        fields["wall_s"] = problem.wall_s * request.time_factor
+    overrides = request.limits.model_dump(exclude_none=True, exclude={"cpu_s"})
+    return ProblemLimits.model_validate(fields | overrides)
+
+
+def canonical_chunks(problem: Problem) -> Iterator[bytes]:
+    """The problem's canonical JSON, piece by piece, so that hundreds of megabytes need no second copy.
+
+    Keys sorted, no white space, UTF-8, nothing escaped that JSON lets stand; fields that equal their defaults
+    are left out, so that a field with a default can be added to the contract without changing any id.
+    """
+    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    for chunk in encoder.iterencode(problem.model_dump(exclude_defaults=True)):
+        yield chunk.encode()
+
+
+def problem_id(problem: Problem) -> str:
+    """`sha256:` and the hex digest of the problem's canonical JSON."""
+    digest = hashlib.sha256()
+    for chunk in canonical_chunks(problem):
+        digest.update(chunk)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def describe(problem: Problem) -> ProblemInfo:
+    """What may be told of a problem to whoever knows its id."""
+    tests = tuple(
+        TestInfo(
+            index=index,
+            name=test.name,
+            input_bytes=input_length(test.input, "bytes"),
+            input_chars=len(test.input),
+            output_bytes=input_length(test.output, "bytes"),
+        )
+        for index, test in enumerate(problem.tests)
+    )
+    return ProblemInfo(
+        id=problem_id(problem),
+        kind=problem.kind,
+        test_count=len(tests),
+        longest_input_bytes=max(test.input_bytes for test in tests),
+        tests=tests,
+        checker=problem.checker,
+        limits=problem.limits,
+        exit_code=problem.exit_code,
+    )
