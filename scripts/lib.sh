@@ -1,0 +1,101 @@
+# shellcheck shell=bash
+# Brings a checkout up to one of the lock files under requirements/. Sourced by the other scripts, never run.
+#
+# What is installed is remembered by a stamp in .venv (a hash of the lock and of pyproject.toml), so that a
+# second run costs two file reads. A file lock in .venv makes two runs at once wait for each other.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv=$root/.venv
+python=$venv/bin/python
+
+say() { printf '%s\n' "$*" >&2; }
+
+# fits_python PROGRAM: whether it is a Python that the project supports.
+fits_python() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+# base_python: the interpreter to make the venv from. The distribution's own comes first: version managers
+# put others ahead of it on PATH, and the sandbox shows the distribution's directories to programs.
+base_python() {
+    local candidate
+    for candidate in /usr/bin/python3 python3.13 python3.12 python3.11 python3; do
+        if fits_python "$candidate"; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+# missing_packages: the Debian packages this machine lacks, one a line.
+missing_packages() {
+    local base
+    # Debian keeps ensurepip, which makes the venv, back in python3-venv; a finished venv needs neither any more.
+    if [[ ! -x $python || ! -x $venv/bin/pip ]]; then
+        base=$(base_python) || echo python3
+        "${base:-python3}" -c 'import ensurepip' 2>/dev/null || echo python3-venv
+    fi
+    command -v gcc >/dev/null || echo gcc
+    command -v g++ >/dev/null || echo g++
+}
+
+# require_machine: ends the script with all that is missing, unless this machine has, or as root can be
+# given, what the grader needs: root itself, compilers, a Python.
+require_machine() {
+    local problems=() packages
+    mapfile -t packages < <(missing_packages)
+    if ((${#packages[@]} > 0)); then
+        if ((EUID == 0)) && command -v apt-get >/dev/null; then
+            install_packages
+            mapfile -t packages < <(missing_packages)
+        fi
+        if ((${#packages[@]} > 0)); then
+            problems+=("missing packages: install them with: apt-get install ${packages[*]}")
+            problems+=("  (Debian names; Python must be 3.11 or later)")
+        fi
+    fi
+    if ((EUID != 0)); then
+        problems+=("missing rights: cells need root (namespaces, cgroups, two uids): run as root, such as: sudo $0")
+    fi
+    if ((${#problems[@]} > 0)); then
+        printf '%s\n' "${problems[@]/#/$(basename "$0"): }" >&2
+        exit 1
+    fi
+}
+
+# install_packages: asks apt for what is missing; one at a time, as apt itself does not wait for others.
+install_packages() {
+    mkdir -p "$venv"
+    (
+        flock 9
+        mapfile -t packages < <(missing_packages)
+        ((${#packages[@]} > 0)) || exit 0
+        say "installing Debian packages: ${packages[*]}"
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get update -qq
+        apt-get install -qq -y --no-install-recommends "${packages[@]}" >/dev/null
+    ) 9>"$venv/.lock"
+}
+
+# fingerprint LOCK: what the stamp must hold for the lock to count as installed.
+fingerprint() { cat "$root/requirements/$1.txt" "$root/pyproject.toml" | sha256sum; }
+
+is_installed() { [[ -x $python && -f $venv/.stamp-$1 && $(<"$venv/.stamp-$1") == "$(fingerprint "$1")" ]]; }
+
+# ensure_installed LOCK: makes .venv hold requirements/LOCK.txt and this checkout.
+ensure_installed() {
+    is_installed "$1" && return
+    mkdir -p "$venv"
+    # The descriptor of the file lock lives in this subshell alone: a service started later must not inherit it.
+    (
+        flock 9
+        if is_installed "$1"; then
+            exit 0
+        fi
+        say "installing requirements/$1.txt into .venv"
+        [[ -x $venv/bin/pip ]] || "$(base_python)" -m venv "$venv"
+        export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1
+        "$python" -m pip install --quiet --require-hashes -r "$root/requirements/$1.txt"
+        "$python" -m pip install --quiet --no-deps --no-build-isolation -e "$root"
+        fingerprint "$1" >"$venv/.stamp-$1"
+    ) 9>"$venv/.lock"
+}
