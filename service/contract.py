@@ -180,8 +180,8 @@ class Problem(_Request):
 
     kind: Literal["stdio"] = Field(description="How the program is driven: stdin to stdout.")
     tests: tuple[StdioTest, ...] = Field(
-        min_length=1,
         max_length=MAX_TESTS,
+        json_schema_extra={"minItems": 1},
         description="At least one: an empty list would accept everything.",
     )
     checker: Checker = Field(
@@ -192,6 +192,14 @@ class Problem(_Request):
         default="strict",
         description="`strict`: a non-zero exit is a runtime_error even where the output is right.",
     )
+
+    @field_validator("tests")
+    @classmethod
+    def _not_empty(cls, value: tuple[StdioTest, ...]) -> tuple[StdioTest, ...]:
+        # Not `min_length`: pydantic counts only the valid tests, and would call a list of bad ones empty too.
+        if not value:
+            raise PydanticCustomError("no_tests", "A problem needs at least one test")
+        return value
 
 
 ProblemId = Annotated[
@@ -477,8 +485,8 @@ def effective_limits(problem: ProblemLimits, request: GradeRequest) -> ProblemLi
 
     Overrides replace the problem's limits; `time_factor` then multiplies the CPU limit, and the wall limit
     where the problem set it, so that a slower language is not cut off by the wall clock instead. A wall limit
-    that the request sets is taken as it stands. Raises pydantic.ValidationError where a product passes the hard
-    bounds.
+    that the request sets is taken as it stands. Raises pydantic.ValidationError, with the limit at fault,
+    where a product passes the hard bounds.
     """
     fields: dict[str, Any] = problem.model_dump()
     fields["cpu_s"] = (request.limits.cpu_s or problem.cpu_s) * request.time_factor
