@@ -1,0 +1,232 @@
+"""What the doctor says of this host, and of kernel files that tell of a host in a worse state."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sandbox import doctor
+from sandbox.cgroups import Hierarchies
+from sandbox.config import SandboxConfig
+from sandbox.doctor import Finding, Status
+
+ROOT_STATUS = "Name:\tsh\nCapEff:\t000001ffffffffff\n"
+CONTAINER_STATUS = "Name:\tsh\nCapEff:\t00000000a80425fb\n"
+
+
+def tree(root: Path, files: dict[str, str]) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return root
+
+
+def outcome(finding: Finding) -> tuple[Status, str]:
+    """Status and what was found; each finding that is not ok must say how to mend it."""
+    assert bool(finding.remedy) == (finding.status is not Status.OK)
+    return finding.status, finding.found
+
+
+@pytest.mark.jail
+def test_a_host_that_can_run_cells_passes_every_check(tmp_path: Path) -> None:
+    findings = list(doctor.examine(SandboxConfig(tmp_path)))
+
+    assert [f for f in findings if f.status is Status.FAILED] == []
+    assert [f.name for f in findings] == [
+        "kernel",
+        "rights",
+        "user namespaces",
+        "cgroups",
+        "seccomp",
+        "nsjail",
+        "python3",
+        "gcc",
+        "g++",
+        "disk",
+        "core pinning",
+        "memory",
+        "swap",
+    ]
+
+
+@pytest.mark.jail
+def test_the_checks_leave_nothing_behind(tmp_path: Path) -> None:
+    affinity = os.sched_getaffinity(0)
+    descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+    list(doctor.examine(SandboxConfig(tmp_path / "not-made")))
+
+    assert os.sched_getaffinity(0) == affinity
+    assert len(os.listdir("/proc/self/fd")) == descriptors  # noqa: PTH208
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.jail
+def test_a_jail_that_cannot_be_made_is_reported_with_the_kernel_s_word() -> None:
+    # The kernel takes no uid map that reaches past the last uid.
+    finding = doctor.jail(SandboxConfig(Path("/nowhere"), uid_base=2**32 - 2))
+
+    assert finding.status is Status.FAILED
+    assert finding.found.startswith("no jail can be made: ")
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [
+        ("6.1.0-38-amd64", (Status.OK, "Linux 6.1.0-38-amd64")),
+        ("5.19.0", (Status.OK, "Linux 5.19.0")),
+        ("5.10.0", (Status.WARNING, "Linux 5.10.0: new enough for cgroup v1 only")),
+    ],
+)
+def test_kernel(release: str, expected: tuple[Status, str]) -> None:
+    assert outcome(doctor.kernel(release)) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "uid", "expected"),
+    [
+        (ROOT_STATUS, 0, (Status.OK, "root")),
+        (CONTAINER_STATUS, 0, (Status.FAILED, "root without CAP_SYS_ADMIN")),
+        (CONTAINER_STATUS, 1000, (Status.FAILED, "uid 1000")),
+    ],
+)
+def test_rights(tmp_path: Path, status: str, uid: int, expected: tuple[Status, str]) -> None:
+    assert outcome(doctor.rights(tree(tmp_path, {"self/status": status}), uid)) == expected
+
+
+MOST, CLONE, APPARMOR = (
+    "sys/user/max_user_namespaces",
+    "sys/kernel/unprivileged_userns_clone",
+    "sys/kernel/apparmor_restrict_unprivileged_userns",
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, (Status.FAILED, "not in this kernel")),
+        ({MOST: "0\n"}, (Status.FAILED, "forbidden: user.max_user_namespaces = 0")),
+        ({MOST: "9\n", CLONE: "1\n", APPARMOR: "0\n"}, (Status.OK, "allowed, 9 at most")),
+        (
+            {MOST: "9\n", CLONE: "0\n"},
+            (Status.FAILED, "forbidden: kernel.unprivileged_userns_clone = 0"),
+        ),
+        (
+            {MOST: "9\n", APPARMOR: "1\n"},
+            (Status.FAILED, "forbidden: kernel.apparmor_restrict_unprivileged_userns = 1"),
+        ),
+        ({MOST: "9\n", APPARMOR: "1\n", "self/status": ROOT_STATUS}, (Status.OK, "allowed, 9 at most")),
+    ],
+)
+def test_user_namespaces(tmp_path: Path, files: dict[str, str], expected: tuple[Status, str]) -> None:
+    proc = tree(tmp_path, {"self/status": CONTAINER_STATUS, **files})
+    assert outcome(doctor.user_namespaces(proc)) == expected
+
+
+def unified(base: Path) -> Hierarchies:
+    return Hierarchies("v2", dict.fromkeys(("memory", "cpuacct", "pids"), base))
+
+
+def test_cgroup_v2_controllers_that_were_not_delegated_are_named(tmp_path: Path) -> None:
+    base = tree(tmp_path, {"cgroup.controllers": "cpu io\n"})
+    assert outcome(doctor.try_groups(unified(base))) == (Status.FAILED, f"v2, without memory, pids in {base}")
+
+
+def test_a_group_is_made_and_removed_again(tmp_path: Path) -> None:
+    base = tree(tmp_path, {"cgroup.controllers": "cpu io memory pids\n"})
+    assert doctor.try_groups(unified(base)).status is Status.OK
+    assert [path.name for path in base.iterdir()] == ["cgroup.controllers"]
+
+
+def test_groups_that_cannot_be_made_are_a_failure() -> None:
+    # Nothing can be made in /proc, not even by root.
+    hierarchies = Hierarchies("v1", dict.fromkeys(("memory", "cpuacct", "pids"), Path("/proc")))
+    status, found = outcome(doctor.try_groups(hierarchies))
+    assert status is Status.FAILED
+    assert found.startswith("v1, but no group can be made: ")
+
+
+@pytest.mark.parametrize(
+    ("files", "status"),
+    [
+        ({}, Status.FAILED),
+        ({"sys/kernel/seccomp/actions_avail": "kill_thread trap allow\n"}, Status.FAILED),
+        ({"sys/kernel/seccomp/actions_avail": "kill_process trap errno log allow\n"}, Status.OK),
+    ],
+)
+def test_seccomp(tmp_path: Path, files: dict[str, str], status: Status) -> None:
+    assert outcome(doctor.seccomp(tree(tmp_path, files)))[0] is status
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "status"),
+    [(100 * 2**20, Status.FAILED), (2**30, Status.WARNING), (3 * 2**30, Status.OK)],
+)
+def test_disk(tmp_path: Path, free_bytes: int, status: Status) -> None:
+    finding = doctor.disk(SandboxConfig(tmp_path / "a" / "b", compile_cache_bytes=2 * 2**30), free_bytes)
+    assert outcome(finding)[0] is status
+
+
+def test_a_data_directory_that_nobody_can_write_to_is_a_failure() -> None:
+    # The kernel lets nobody make files in /proc/sys, root included.
+    finding = doctor.disk(SandboxConfig(Path("/proc/sys/rkgrade")))
+    assert finding.status is Status.FAILED
+
+
+@pytest.mark.parametrize(
+    ("files", "status"),
+    [
+        ({}, Status.OK),
+        ({"cpu.max": "max 100000\n"}, Status.OK),
+        ({"cpu.max": "50000 100000\n"}, Status.WARNING),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, Status.OK),
+        ({"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, Status.WARNING),
+    ],
+)
+def test_cores(tmp_path: Path, files: dict[str, str], status: Status) -> None:
+    assert outcome(doctor.cores(tree(tmp_path, files)))[0] is status
+
+
+MEMINFO = "MemTotal:       16777216 kB\nMemFree:         1048576 kB\nMemAvailable:    8388608 kB\n"
+
+
+@pytest.mark.parametrize(
+    ("overcommit", "status"), [("0", Status.OK), ("1", Status.OK), ("2", Status.WARNING)]
+)
+def test_memory(tmp_path: Path, overcommit: str, status: Status) -> None:
+    proc = tree(tmp_path, {"meminfo": MEMINFO, "sys/vm/overcommit_memory": f"{overcommit}\n"})
+    finding = doctor.memory(proc)
+    assert outcome(finding)[0] is status
+    assert finding.found.startswith("8.0 GiB of 16.0 GiB available")
+
+
+SWAPS = "Filename\tType\tSize\tUsed\tPriority\n"
+
+
+@pytest.mark.parametrize(
+    ("devices", "groups", "expected"),
+    [
+        ("", {"memory/memory.stat": ""}, (Status.OK, "none")),
+        (
+            "/dev/vdb partition 1 0 -2\n",
+            {"cgroup.controllers": ""},
+            (Status.OK, "1 in use; programs get none of it"),
+        ),
+        (
+            "/dev/vdb partition 1 0 -2\n",
+            {"memory/memory.memsw.limit_in_bytes": "0"},
+            (Status.OK, "1 in use; programs get none of it"),
+        ),
+        (
+            "/dev/vdb partition 1 0 -2\n",
+            {"memory/memory.stat": ""},
+            (Status.WARNING, "1 in use, and cgroup v1 does not count it: memory limits can be evaded"),
+        ),
+    ],
+)
+def test_swap(tmp_path: Path, devices: str, groups: dict[str, str], expected: tuple[Status, str]) -> None:
+    proc = tree(tmp_path / "proc", {"swaps": SWAPS + devices})
+    assert outcome(doctor.swap(proc, tree(tmp_path / "groups", groups))) == expected
