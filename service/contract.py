@@ -86,7 +86,7 @@ class _Response(BaseModel):
 class TokensChecker(_Request):
     """Whitespace-separated tokens, as most contest problems compare them."""
 
-    type: Literal["tokens"]
+    type: Literal["tokens"] = Field(description="Whitespace-separated tokens.")
     case_sensitive: bool = Field(
         default=True, strict=True, description="False compares ASCII letters without regard to case."
     )
@@ -103,19 +103,19 @@ class TokensChecker(_Request):
 class ExactChecker(_Request):
     """Byte for byte."""
 
-    type: Literal["exact"]
+    type: Literal["exact"] = Field(description="Bytes.")
 
 
 class LinesChecker(_Request):
     """Line by line; white space at line ends and empty lines at the end of the output do not count."""
 
-    type: Literal["lines"]
+    type: Literal["lines"] = Field(description="Lines.")
 
 
 class LcbChecker(_Request):
     """As LiveCodeBench compares stdout: stripped lines, equal as text or, token by token, as decimals."""
 
-    type: Literal["lcb"]
+    type: Literal["lcb"] = Field(description="LiveCodeBench's comparison.")
 
 
 Checker = Annotated[
@@ -323,7 +323,7 @@ class BatchRequest(_Request):
 class ProblemRef(_Response):
     """Answer to `PUT /problems`."""
 
-    id: ProblemId
+    id: ProblemId = Field(description="Hash of the problem's canonical JSON.")
 
 
 class TestInfo(_Response):
@@ -339,7 +339,7 @@ class TestInfo(_Response):
 class ProblemInfo(_Response):
     """What may be known of a stored problem: neither inputs nor expected outputs."""
 
-    id: ProblemId
+    id: ProblemId = Field(description="Hash of the problem's canonical JSON.")
     kind: Literal["stdio"] = Field(description="How the program is driven.")
     test_count: int = Field(description="Number of tests.")
     longest_input_bytes: int = Field(description="Input length of the longest test in UTF-8 bytes.")
@@ -355,7 +355,7 @@ class TestRow(_Response):
     index: int = Field(description="Position in the problem.")
     name: str | None = Field(default=None, description="As the problem names it.")
     input_length: int = Field(description="In the request's `length_unit`.")
-    verdict: Verdict
+    verdict: Verdict = Field(description="What the test came to.")
     cpu_s: float | None = Field(default=None, description="CPU seconds, user and system.")
     wall_s: float | None = Field(default=None, description="Wall seconds.")
     memory_bytes: int | None = Field(default=None, description="Peak memory.")
@@ -398,7 +398,7 @@ class GroupRow(_Response):
 class CompileRow(_Response):
     """How compiling went."""
 
-    ok: bool
+    ok: bool = Field(description="False gives the submission the verdict `compile_error`.")
     cpu_s: float = Field(description="CPU seconds; 0 where the result came from the cache.")
     cached: bool = Field(description="Taken from the compile cache.")
     message: str = Field(description="What the compiler said, cut to a bound.")
@@ -427,7 +427,7 @@ class GradeResult(_Response):
 
     id: str | None = Field(default=None, description="As the request gave it.")
     index: int | None = Field(default=None, description="Position in the batch; null outside batches.")
-    problem_id: ProblemId
+    problem_id: ProblemId = Field(description="Also where the request carried the problem itself.")
     language: str = Field(description="Id of the language that was used.")
     verdict: SubmissionVerdict = Field(
         description="The first failure's verdict, or accepted, compile_error, format_error. "
@@ -447,8 +447,8 @@ class GradeResult(_Response):
     groups: tuple[GroupRow, ...] = Field(description="One row for each k of `rewards`, cumulative.")
     tests: tuple[TestRow, ...] = Field(description="In the problem's order.")
     compile: CompileRow | None = Field(description="Null where nothing was compiled.")
-    timing: Timing
-    grader: GraderInfo
+    timing: Timing = Field(description="Where the wall time went.")
+    grader: GraderInfo = Field(description="What graded.")
 
 
 _UNION_TAGS: Final = {
