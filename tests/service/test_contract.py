@@ -118,6 +118,16 @@ def test_a_malformed_problem_is_refused_with_the_one_field_at_fault(
     assert list(refused(GradeRequest, REQUEST | {"problem": PROBLEM | change})) == [f"problem.{field}"]
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_numbers_that_json_should_not_hold_are_refused_with_their_field(number: str) -> None:
+    body = f'{{"kind": "stdio", "tests": [{{"input": "", "output": ""}}], "limits": {{"cpu_s": {number}}}}}'
+
+    with pytest.raises(ValidationError) as caught:
+        Problem.model_validate_json(body)
+
+    assert [field_path(error["loc"]) for error in caught.value.errors()] == ["limits.cpu_s"]
+
+
 def test_a_missing_kind_is_named() -> None:
     assert refused(Problem, {"tests": TESTS}) == {"kind": "Field required"}
 
@@ -220,7 +230,7 @@ def test_values_are_frozen() -> None:
     request = GradeRequest.model_validate(REQUEST)
 
     with pytest.raises(ValidationError, match="frozen"):
-        request.language = "c"  # type: ignore[misc]
+        request.language = "c"
 
 
 def test_a_field_path_keeps_fields_that_are_named_like_union_tags() -> None:
