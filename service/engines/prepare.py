@@ -1,0 +1,72 @@
+"""The in-process engine for this host: what the host can do, asked once, and what workers are told of it."""
+
+from __future__ import annotations
+
+from sandbox import host, languages
+from sandbox.config import SandboxConfig
+from service.contract import GraderInfo
+from service.engines.base import LanguageInfo
+from service.engines.local import LocalEngine, WorkerSetup
+from service.metrics import Metrics
+from service.results import VERSION
+from service.settings import Settings, usable_cores
+from service.stores.problems import ProblemStore
+
+
+def sandbox_config(settings: Settings) -> SandboxConfig:
+    return SandboxConfig(
+        data_dir=settings.data_dir,
+        insecure_no_cgroup=settings.insecure_no_cgroup,
+        compile_cache_bytes=settings.compile_cache_mb * 2**20,
+    )
+
+
+def local_engine(settings: Settings, metrics: Metrics) -> LocalEngine:
+    """An engine that is ready to be started. Blocks while the host is checked and swept and headers are
+    built.
+
+    Raises HostError, which says what is missing and how to mend it.
+    """
+    config = sandbox_config(settings)
+    report = host.prepare(config)
+    installed = languages.available()
+    graders = {
+        language.id: GraderInfo(
+            version=VERSION,
+            sandbox=report.sandbox,
+            language_version=language.version,
+            secure=report.secure,
+        )
+        for language in installed
+    }
+    setups = [
+        WorkerSetup(
+            slot=slot,
+            core=core,
+            data_dir=str(settings.data_dir),
+            insecure_no_cgroup=config.insecure_no_cgroup,
+            compile_cache_bytes=config.compile_cache_bytes,
+            problem_cache_bytes=settings.problem_cache_mb * 2**20,
+            graders={name: info.model_dump() for name, info in graders.items()},
+        )
+        for slot, core in enumerate(usable_cores()[: settings.workers])
+    ]
+    return LocalEngine(
+        setups=setups,
+        languages=tuple(
+            LanguageInfo(
+                language.id,
+                language.name,
+                language.version,
+                language.aliases,
+                languages.REGISTRY[language.id].self_test,
+            )
+            for language in installed
+        ),
+        sandbox=report.sandbox,
+        secure=report.secure,
+        graders=graders,
+        store=ProblemStore(settings.problems_dir),
+        queue_size=settings.queue_size,
+        metrics=metrics,
+    )

@@ -1,0 +1,98 @@
+"""One request, start to end, inside a worker: completion -> program -> judge -> score -> result.
+
+The only place where the wire contract meets the judge. Knows nothing of HTTP, queues or other workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sandbox import languages
+from sandbox.errors import GraderFault
+from sandbox.judge import Judge
+from sandbox.problem import Limits, OnTest, Problem, Stop, Submission, TestResult
+from sandbox.verdicts import Verdict
+from service import contract
+from service.engines.base import Graded, Job
+from service.extraction import extract
+from service.results import Outcome, graded
+from service.scoring import score, score_unrun
+from service.stores.loaded import LoadedProblems
+
+
+class Grading:
+    """Grades one job at a time on one judge."""
+
+    def __init__(self, judge: Judge, problems: LoadedProblems, *, graders: Mapping[str, contract.GraderInfo]) -> None:
+        """`graders`: by language id, what results say of the grader."""
+        self._judge = judge
+        self._problems = problems
+        self._graders = graders
+
+    def grade(self, job: Job, *, queue_s: float, cancel_fd: int | None, on_test: OnTest | None = None) -> Graded:
+        """Blocks until the result is there, calling `on_test` with each test's as it ends.
+
+        Raises ProblemStoreError, CheckerRefused and UnknownLanguage, pydantic's ValidationError where the
+        limits come to more than is allowed, and Cancelled as soon as `cancel_fd` is readable.
+        """
+        request = job.request
+        loaded = self._problems.get(job.problem_id)
+        problem = loaded.measured_in(request.length_unit)
+        limits = _limits(contract.effective_limits(loaded.limits, request))
+        language = languages.resolve(request.language)
+        source = request.source
+        if source is None:
+            assert request.completion is not None
+            names = {name.lower() for name in (language.id, language.name, *language.aliases)}
+            source = extract(request.completion, request.extraction, names)
+        if source is None:
+            outcome = Outcome(score_unrun(_lengths(problem), "format_error"), _all(problem, Verdict.SKIPPED))
+        else:
+            submission = Submission(problem, language.id, source.encode(), limits, Stop(request.stop))
+            outcome = self._judged(submission, request.taxonomy, cancel_fd, on_test)
+        return graded(job, outcome, grader=self._graders[language.id], queue_s=queue_s)
+
+    def _judged(
+        self,
+        submission: Submission,
+        taxonomy: contract.Taxonomy,
+        cancel_fd: int | None,
+        on_test: OnTest | None,
+    ) -> Outcome:
+        try:
+            judgement = self._judge.judge(submission, cancel_fd=cancel_fd, on_test=on_test)
+        except GraderFault as fault:
+            tests = _all(submission.problem, Verdict.INTERNAL_ERROR, str(fault))
+            return Outcome(score(tests, taxonomy), tests)
+        if judgement.compile is None or judgement.compile.ok:
+            points, tests = score(judgement.tests, taxonomy), judgement.tests
+        else:
+            points = score_unrun(_lengths(submission.problem), "compile_error")
+            tests = _all(submission.problem, Verdict.SKIPPED)
+        return Outcome(
+            score=points,
+            tests=tests,
+            compile=judgement.compile,
+            compile_s=judgement.compile_s,
+            run_s=judgement.run_s,
+        )
+
+
+def _limits(limits: contract.ProblemLimits) -> Limits:
+    return Limits(
+        cpu_s=limits.cpu_s,
+        wall_s=limits.wall_s,
+        memory_bytes=limits.memory_mb * 2**20,
+        output_bytes=limits.output_mb * 2**20,
+        processes=limits.processes,
+    )
+
+
+def _lengths(problem: Problem) -> list[int]:
+    return [test.input_length for test in problem.tests]
+
+
+def _all(problem: Problem, verdict: Verdict, message: str = "") -> tuple[TestResult, ...]:
+    return tuple(
+        TestResult(test.index, test.name, test.input_length, verdict, message=message) for test in problem.tests
+    )

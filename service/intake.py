@@ -1,0 +1,131 @@
+"""From a request that is well-formed to a job that can be queued: its language is known here, its problem
+is stored, its limits are allowed.
+
+Whatever can be refused is refused here, before anything is queued. Knows nothing of HTTP beyond the errors
+it raises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from service import contract
+from service.engines.base import Job, LanguageInfo
+from service.errors import (
+    DiskFull,
+    FieldError,
+    InvalidRequest,
+    NotFound,
+    StoredProblemCorrupt,
+    invalid_fields,
+)
+from service.stores.problems import CorruptProblem, ProblemStore, StoreFull, UnknownProblem
+
+#: Problems larger than this are written out, hashed and stored in a thread.
+_INLINE_CHARS = 100_000
+
+#: Stored problems whose limits are remembered, so that grading by id reads no problem here.
+_MOST_REMEMBERED = 10_000
+
+
+class Intake:
+    def __init__(self, store: ProblemStore, languages: Sequence[LanguageInfo]) -> None:
+        self._store = store
+        self._languages = {
+            name.lower(): language.id
+            for language in languages
+            for name in (language.id, language.name, *language.aliases)
+        }
+        self._known = ", ".join(language.id for language in languages)
+        self._limits: OrderedDict[str, contract.ProblemLimits] = OrderedDict()
+
+    async def store(self, problem: contract.Problem) -> tuple[str, bool]:
+        """Store a problem; its id, and whether it was new. Raises DiskFull."""
+        size = sum(len(test.input) + len(test.output) for test in problem.tests)
+        try:
+            if size <= _INLINE_CHARS:
+                identifier, created = self._put(problem)
+            else:
+                identifier, created = await asyncio.to_thread(self._put, problem)
+        except StoreFull as error:
+            raise DiskFull(str(error)) from error
+        self._remember(identifier, problem.limits)
+        return identifier, created
+
+    async def problem(self, identifier: str) -> contract.Problem:
+        """A stored problem. Raises NotFound, StoredProblemCorrupt."""
+        try:
+            return await asyncio.to_thread(self._get, identifier)
+        except UnknownProblem:
+            raise NotFound(f"no problem {identifier} is stored here") from None
+        except CorruptProblem:
+            raise StoredProblemCorrupt(f"what is stored as {identifier} is damaged; send the problem again") from None
+
+    async def job(self, request: contract.GradeRequest, *, arrived_s: float) -> Job:
+        """Raises InvalidRequest naming the field, NotFound, StoredProblemCorrupt, DiskFull."""
+        self._check_languages([request], [""])
+        return await self._job(request, arrived_s=arrived_s, index=None)
+
+    async def jobs(self, requests: Sequence[contract.GradeRequest], *, arrived_s: float) -> list[Job]:
+        """The same for a batch, all or nothing: fields read `items[3].language`."""
+        self._check_languages(requests, [f"items[{index}]." for index in range(len(requests))])
+        return [await self._job(request, arrived_s=arrived_s, index=index) for index, request in enumerate(requests)]
+
+    def _check_languages(self, requests: Sequence[contract.GradeRequest], prefixes: Sequence[str]) -> None:
+        unknown = [
+            FieldError(
+                f"{prefix}language",
+                f"the language {request.language!r} is not known here; known are {self._known}",
+            )
+            for request, prefix in zip(requests, prefixes, strict=True)
+            if request.language.lower() not in self._languages
+        ]
+        if unknown:
+            raise invalid_fields(unknown)
+
+    async def _job(self, request: contract.GradeRequest, *, arrived_s: float, index: int | None) -> Job:
+        prefix = "" if index is None else f"items[{index}]."
+        if isinstance(request.problem, str):
+            identifier = request.problem
+            limits = await self._limits_of(identifier, prefix)
+        else:
+            identifier, _ = await self.store(request.problem)
+            limits = request.problem.limits
+        try:
+            contract.effective_limits(limits, request)
+        except ValidationError as error:
+            which = contract.field_path(error.errors()[0]["loc"])
+            raise InvalidRequest.at(
+                f"{prefix}time_factor", f"the limit {which} that it comes to is past what is allowed"
+            ) from None
+        language = self._languages[request.language.lower()]
+        settled = request.model_copy(update={"problem": identifier, "language": language})
+        return Job(settled, arrived_s, index)
+
+    async def _limits_of(self, identifier: str, prefix: str) -> contract.ProblemLimits:
+        limits = self._limits.get(identifier)
+        if limits is not None and self._store.contains(identifier):
+            self._limits.move_to_end(identifier)
+            return limits
+        try:
+            problem = await self.problem(identifier)
+        except NotFound as error:
+            raise NotFound(error.detail, errors=[FieldError(f"{prefix}problem", error.detail)]) from None
+        self._remember(identifier, problem.limits)
+        return problem.limits
+
+    def _remember(self, identifier: str, limits: contract.ProblemLimits) -> None:
+        self._limits[identifier] = limits
+        self._limits.move_to_end(identifier)
+        if len(self._limits) > _MOST_REMEMBERED:
+            self._limits.popitem(last=False)
+
+    def _put(self, problem: contract.Problem) -> tuple[str, bool]:
+        return self._store.put(b"".join(contract.canonical_chunks(problem)))
+
+    def _get(self, identifier: str) -> contract.Problem:
+        return contract.Problem.model_validate_json(self._store.get(identifier))

@@ -1,0 +1,108 @@
+"""What Prometheus may know of this service.
+
+Counts and durations only: no ids, no sources, nothing of a test's data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from service.engines.base import Summary
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+_FAULTS = ("checker_error", "internal_error")
+
+
+class Metrics:
+    """Every metric of one service, in a registry of its own so that two services may live in one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._grades = Counter(
+            "rkgrade_grades",
+            "Finished grades",
+            ("language", "verdict", "category"),
+            registry=self.registry,
+        )
+        self._tests = Counter("rkgrade_tests", "Tests by verdict", ("verdict",), registry=self.registry)
+        self._compiles = Counter(
+            "rkgrade_compiles",
+            "Compilations asked for, by whether the cache had them",
+            ("cache",),
+            registry=self.registry,
+        )
+        self._reruns = Counter(
+            "rkgrade_reruns",
+            "Tests run again because the host was under pressure",
+            registry=self.registry,
+        )
+        self._faults = Counter("rkgrade_faults", "Faults of the grader, by cause", ("cause",), registry=self.registry)
+        self._refused = Counter(
+            "rkgrade_refused",
+            "Requests answered with an error, by its type",
+            ("type",),
+            registry=self.registry,
+        )
+        self._cancelled = Counter(
+            "rkgrade_cancelled", "Grades whose client left before the end", registry=self.registry
+        )
+        self._cells = Counter("rkgrade_cells_started", "Cells started", registry=self.registry)
+        self._wait = Histogram(
+            "rkgrade_queue_seconds",
+            "Time from a grade's arrival to a worker taking it",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._compile = Histogram(
+            "rkgrade_compile_seconds", "Time spent compiling", buckets=_SECONDS, registry=self.registry
+        )
+        self._run = Histogram(
+            "rkgrade_run_seconds", "Time spent running tests", buckets=_SECONDS, registry=self.registry
+        )
+
+    def watch(
+        self,
+        *,
+        queue_length: Callable[[], float],
+        queue_age_s: Callable[[], float],
+        workers_alive: Callable[[], float],
+    ) -> None:
+        """Read these at each scrape. Called once, by the engine that has them."""
+        for name, text, read in (
+            ("rkgrade_queue_length", "Grades waiting for a worker", queue_length),
+            ("rkgrade_queue_age_seconds", "Time the longest-waiting grade has waited", queue_age_s),
+            ("rkgrade_workers_alive", "Workers able to grade", workers_alive),
+        ):
+            Gauge(name, text, registry=self.registry).set_function(read)
+
+    def graded(self, summary: Summary) -> None:
+        self._grades.labels(summary.language, summary.verdict, summary.category or "none").inc()
+        for verdict, count in summary.tests.items():
+            self._tests.labels(verdict).inc(count)
+            if verdict in _FAULTS:
+                self._faults.labels(verdict).inc(count)
+        if summary.compile_cached is not None:
+            self._compiles.labels("hit" if summary.compile_cached else "miss").inc()
+            self._compile.observe(summary.compile_s)
+        self._reruns.inc(summary.reruns)
+        self._cells.inc(summary.cells_started)
+        self._wait.observe(summary.queue_s)
+        self._run.observe(summary.run_s)
+
+    def worker_died(self) -> None:
+        self._faults.labels("worker_died").inc()
+
+    def cancelled(self) -> None:
+        self._cancelled.inc()
+
+    def refused(self, error_type: str) -> None:
+        self._refused.labels(error_type).inc()
+
+    def exposition(self) -> bytes:
+        """The text format of Prometheus."""
+        return generate_latest(self.registry)

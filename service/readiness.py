@@ -1,0 +1,79 @@
+"""Whether the service can do what it is for: in each language a real A+B has been graded, through the queue
+and in a cell.
+
+A toolchain that is present but broken, a host that refuses cells, a full disk: all show here, before a
+trainer sends its first rollout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import structlog
+
+from service import contract
+from service.engines.base import Engine
+from service.errors import ServiceError
+from service.intake import Intake
+
+_AGAIN_S = 5.0
+
+_A_PLUS_B = contract.Problem.model_validate(
+    {
+        "kind": "stdio",
+        "tests": [{"input": "1 2\n", "output": "3\n"}],
+        "checker": {"type": "tokens"},
+        # Generous: a slow start of this host is no reason to send nothing here.
+        "limits": {"cpu_s": 10.0, "memory_mb": 1024},
+    }
+)
+
+_log = structlog.get_logger()
+
+
+class Readiness:
+    def __init__(self, engine: Engine, intake: Intake) -> None:
+        self._engine = engine
+        self._intake = intake
+        self._programs = {language.id: language.self_test for language in engine.languages}
+        self._open = {name: f"{name}: A+B has not been graded yet" for name in self._programs}
+
+    def reasons(self) -> list[str]:
+        """Why grades should not be sent here now; empty where they may."""
+        status = self._engine.status()
+        reasons = list(self._open.values())
+        if status.draining:
+            reasons.insert(0, "the service is shutting down")
+        elif status.workers_alive == 0:
+            reasons.insert(0, "no worker is alive")
+        if not self._engine.languages:
+            reasons.append("no language is installed")
+        return reasons
+
+    async def establish(self) -> None:
+        """Grade A+B in every language, again and again where it fails."""
+        while True:
+            await asyncio.gather(*(self._try(language) for language in list(self._open)))
+            if not self._open:
+                _log.info("ready")
+                return
+            _log.warning("not ready", reasons=self.reasons())
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _try(self, language: str) -> None:
+        request = contract.GradeRequest(
+            problem=_A_PLUS_B, language=language, source=self._programs[language], detail="outputs"
+        )
+        try:
+            job = await self._intake.job(request, arrived_s=time.monotonic())
+            result = json.loads((await self._engine.grade(job, admitted=True)).result)
+        except ServiceError as error:
+            self._open[language] = f"{language}: {error.detail}"
+            return
+        if result["verdict"] == "accepted":
+            del self._open[language]
+        else:
+            said = (result["compile"] or {}).get("message") or result["tests"][0]["message"]
+            self._open[language] = f"{language}: A+B came to {result['verdict']} {said}".rstrip()

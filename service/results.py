@@ -1,0 +1,121 @@
+"""From what a submission came to, to the GradeResult that is sent.
+
+Knows no judge, so that the API can report a fault itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from sandbox.problem import CompileResult, TestResult
+from sandbox.verdicts import Verdict
+from service import contract
+from service.engines.base import Graded, Job, Summary
+from service.scoring import Score, score
+from service.stores.problems import ProblemStore, ProblemStoreError
+
+VERSION = version("rkgrade")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one submission came to: judged, without a program to judge, or failed at by the grader."""
+
+    score: Score
+    tests: Sequence[TestResult]
+    compile: CompileResult | None = None
+    compile_s: float = 0.0
+    run_s: float = 0.0
+    cells_started: int = 0
+
+
+def graded(job: Job, outcome: Outcome, *, grader: contract.GraderInfo, queue_s: float) -> Graded:
+    """The finished result, to be sent now: `total_s` ends here."""
+    request, points, compiled = job.request, outcome.score, outcome.compile
+    result = contract.GradeResult(
+        id=request.id,
+        index=job.index,
+        problem_id=job.problem_id,
+        language=request.language,
+        verdict=points.verdict,
+        category=points.category,
+        taxonomy=request.taxonomy,
+        first_failure_length=points.first_failure_length,
+        rewards=dict(points.rewards),
+        groups=tuple(
+            contract.GroupRow(k=g.k, tests=g.tests, passed=g.passed, failed=g.failed, skipped=g.skipped)
+            for g in points.groups
+        ),
+        tests=tuple(_row(test, request.detail) for test in outcome.tests),
+        compile=None
+        if compiled is None
+        else contract.CompileRow(
+            ok=compiled.ok, cpu_s=compiled.cpu_s, cached=compiled.cached, message=compiled.message
+        ),
+        timing=contract.Timing(
+            queue_s=queue_s,
+            compile_s=outcome.compile_s,
+            run_s=outcome.run_s,
+            total_s=time.monotonic() - job.arrived_s,
+        ),
+        grader=grader,
+    )
+    summary = Summary(
+        language=request.language,
+        verdict=points.verdict,
+        category=points.category,
+        tests=dict(Counter(str(test.verdict) for test in outcome.tests)),
+        compile_cached=None if compiled is None else compiled.cached,
+        reruns=sum(test.reruns for test in outcome.tests),
+        queue_s=queue_s,
+        compile_s=outcome.compile_s,
+        run_s=outcome.run_s,
+        cells_started=outcome.cells_started,
+    )
+    return Graded(result.model_dump_json().encode(), summary)
+
+
+def fault(job: Job, store: ProblemStore, *, grader: contract.GraderInfo, message: str) -> Graded:
+    """The result of a grade that the grader itself failed at: internal_error, category and rewards null."""
+    try:
+        stored = contract.Problem.model_validate_json(store.get(job.problem_id)).tests
+    except ProblemStoreError:
+        stored = ()
+    tests = tuple(
+        TestResult(
+            index=index,
+            name=test.name,
+            input_length=contract.input_length(test.input, job.request.length_unit),
+            verdict=Verdict.INTERNAL_ERROR,
+            message=message,
+        )
+        for index, test in enumerate(stored)
+    )
+    nothing = Score(Verdict.INTERNAL_ERROR, None, None, {"R_inf": None}, ())
+    points = score(tests, job.request.taxonomy) if tests else nothing
+    return graded(job, Outcome(points, tests), grader=grader, queue_s=time.monotonic() - job.arrived_s)
+
+
+def _row(test: TestResult, detail: contract.Detail) -> contract.TestRow:
+    shown = detail == "outputs"
+    return contract.TestRow(
+        index=test.index,
+        name=test.name,
+        input_length=test.input_length,
+        verdict=test.verdict,
+        cpu_s=test.cpu_s,
+        wall_s=test.wall_s,
+        memory_bytes=test.memory_bytes,
+        exit_code=test.exit_code,
+        signal=test.signal,
+        score=test.score,
+        message=test.message,
+        reruns=test.reruns,
+        stdout_tail=test.stdout_tail.decode("utf-8", "replace") if shown else None,
+        stderr_tail=test.stderr_tail.decode("utf-8", "replace") if shown else None,
+        checker_message=test.checker_message if shown else None,
+    )

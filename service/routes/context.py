@@ -1,0 +1,64 @@
+"""What every route needs of its application, and how a client's leaving ends its work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from starlette.requests import Request
+from starlette.types import Receive
+
+from service.engines.base import Engine
+from service.errors import ClientGone
+from service.intake import Intake
+from service.metrics import Metrics
+from service.readiness import Readiness
+from service.settings import Settings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    settings: Settings
+    engine: Engine
+    intake: Intake
+    metrics: Metrics
+    readiness: Readiness
+
+
+def context(request: Request) -> Context:
+    """The application's context; it is there once the application has started."""
+    return cast(Context, request.app.state.context)
+
+
+def json_body(model: str) -> dict[str, Any]:
+    """OpenAPI's word on a body that a route reads by itself, as a reference to a model of the contract."""
+    schema = {"$ref": f"#/components/schemas/{model}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """The work's result; where the client leaves first, the work is cancelled and ClientGone is raised.
+
+    The request's body must have been read.
+    """
+    task = asyncio.create_task(work)
+    watch = asyncio.create_task(_gone(receive))
+    try:
+        await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise ClientGone("the client left before its result was there")
+    finally:
+        watch.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

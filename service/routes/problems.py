@@ -1,0 +1,44 @@
+"""PUT /problems and GET /problems/{id}."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.bodies import read_model
+from service.contract import Problem, ProblemInfo, ProblemRef, describe
+from service.routes.context import context, json_body
+
+router = APIRouter(prefix="/problems", tags=["problems"])
+
+
+@router.put(
+    "",
+    status_code=201,
+    response_model=ProblemRef,
+    responses={200: {"description": "It was stored already.", "model": ProblemRef}},
+    openapi_extra=json_body("Problem"),
+)
+async def put_problem(request: Request) -> Response:
+    """Store a problem, to be graded against by its id."""
+    here = context(request)
+    problem = await read_model(request, Problem, here.settings.body_limit_bytes)
+    identifier, created = await here.intake.store(problem)
+    return Response(
+        ProblemRef(id=identifier).model_dump_json(),
+        status_code=201 if created else 200,
+        media_type="application/json",
+        headers={"Location": f"/problems/{identifier}"},
+    )
+
+
+@router.get("/{identifier}", response_model=ProblemInfo)
+async def get_problem(
+    request: Request, identifier: Annotated[str, Path(description="As `PUT /problems` returned it.")]
+) -> Response:
+    """What is known of a stored problem, without inputs and outputs."""
+    problem = await context(request).intake.problem(identifier)
+    return Response(describe(problem).model_dump_json(), media_type="application/json")

@@ -1,0 +1,99 @@
+"""Problems ready to be judged, kept by a worker between grades.
+
+Translates the wire contract into the sandbox's values once per problem, so that the inputs of a problem lie
+in memfds shared by all its submissions. Knows nothing of requests.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+from sandbox.checkers.base import Checker
+from sandbox.checkers.compare import Exact, Lcb, Lines, Tokens
+from sandbox.problem import Problem, Test
+from sandbox.stdin import Stdin
+from service import contract
+from service.stores.problems import ProblemStore
+
+#: What a test costs beside its data: a page of memfd and the objects around it.
+_TEST_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedProblem:
+    problem: Problem
+    """Input lengths in bytes."""
+    input_chars: tuple[int, ...]
+    limits: contract.ProblemLimits
+    cost_bytes: int
+
+    def measured_in(self, unit: contract.LengthUnit) -> Problem:
+        """The problem with input lengths in `unit`; inputs are shared, not copied."""
+        if unit == "bytes":
+            return self.problem
+        tests = zip(self.problem.tests, self.input_chars, strict=True)
+        return replace(self.problem, tests=tuple(replace(test, input_length=length) for test, length in tests))
+
+
+def load(problem: contract.Problem) -> LoadedProblem:
+    """Translate a problem. Raises CheckerRefused where its checker cannot be built."""
+    tests = tuple(
+        Test(
+            index=index,
+            name=test.name,
+            input_length=contract.input_length(test.input, "bytes"),
+            stdin=Stdin(test.input.encode()),
+            expected=test.output.encode(),
+        )
+        for index, test in enumerate(problem.tests)
+    )
+    return LoadedProblem(
+        problem=Problem(tests, _checker(problem.checker), ignore_exit_code=problem.exit_code == "ignore"),
+        input_chars=tuple(len(test.input) for test in problem.tests),
+        limits=problem.limits,
+        cost_bytes=sum(len(test.stdin) + len(test.expected) + _TEST_BYTES for test in tests),
+    )
+
+
+def _checker(checker: contract.Checker) -> Checker:
+    match checker:
+        case contract.TokensChecker():
+            return Tokens(checker.case_sensitive, checker.float_absolute, checker.float_relative)
+        case contract.LinesChecker():
+            return Lines()
+        case contract.LcbChecker():
+            return Lcb()
+        case contract.ExactChecker():
+            return Exact()
+
+
+class LoadedProblems:
+    """The most recently used problems, bounded in bytes and in tests (each test may hold one descriptor).
+
+    The latest one is always kept, however large.
+    """
+
+    def __init__(self, store: ProblemStore, *, limit_bytes: int, limit_tests: int) -> None:
+        self._store = store
+        self._limit_bytes = limit_bytes
+        self._limit_tests = limit_tests
+        self._kept: OrderedDict[str, LoadedProblem] = OrderedDict()
+        self._cost_bytes = 0
+        self._tests = 0
+
+    def get(self, identifier: str) -> LoadedProblem:
+        """Raises what `ProblemStore.get` and `load` raise."""
+        found = self._kept.get(identifier)
+        if found is not None:
+            self._kept.move_to_end(identifier)
+            return found
+        loaded = load(contract.Problem.model_validate_json(self._store.get(identifier)))
+        self._kept[identifier] = loaded
+        self._cost_bytes += loaded.cost_bytes
+        self._tests += len(loaded.problem.tests)
+        while len(self._kept) > 1 and (self._cost_bytes > self._limit_bytes or self._tests > self._limit_tests):
+            _, dropped = self._kept.popitem(last=False)
+            self._cost_bytes -= dropped.cost_bytes
+            self._tests -= len(dropped.problem.tests)
+        return loaded

@@ -1,0 +1,139 @@
+"""Problems on disk, one file each, named by the SHA-256 of its content.
+
+A file is written aside, synced and renamed, so that readers and other writers see all of it or nothing;
+what is read is checked against its name, so that damage is reported and never graded against. Knows nothing
+of what a problem holds: it stores the canonical JSON whose hash is the id.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import tempfile
+import time
+from pathlib import Path
+
+_ID = re.compile(r"sha256:([0-9a-f]{64})")
+
+#: What a full disk says: no space, quota, or the file size limit of this process.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class ProblemStoreError(Exception):
+    """Anything the store can raise."""
+
+
+class UnknownProblem(ProblemStoreError):
+    """No problem of that id is stored (or it is no id at all)."""
+
+
+class CorruptProblem(ProblemStoreError):
+    """What is stored under the id is not what was put there."""
+
+
+class StoreFull(ProblemStoreError):
+    """The disk takes no more."""
+
+
+def problem_id(content: bytes) -> str:
+    """The id of a problem's canonical JSON."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+class ProblemStore:
+    """A directory of problems; any number of processes may share it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        # Sizes of the files known to be whole, so that a problem sent inline with each of 10,000 grades is
+        # read back once.
+        self._whole: dict[str, int] = {}
+
+    def put(self, content: bytes) -> tuple[str, bool]:
+        """Store canonical JSON; returns its id and whether it is new here. Raises StoreFull.
+
+        A damaged file under the same id is replaced.
+        """
+        identifier = problem_id(content)
+        if self._is_whole(identifier, len(content)):
+            return identifier, False
+        path = self._path(identifier)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._write(path, content)
+        except OSError as error:
+            if error.errno in _FULL:
+                raise StoreFull(f"no room for a problem of {len(content)} bytes: {error.strerror}") from error
+            raise
+        self._whole[identifier] = len(content)
+        return identifier, True
+
+    def contains(self, identifier: str) -> bool:
+        """Whether something is stored under the id, without reading it."""
+        try:
+            return self._path(identifier).is_file()
+        except UnknownProblem:
+            return False
+
+    def get(self, identifier: str) -> bytes:
+        """The canonical JSON of a problem. Raises UnknownProblem, CorruptProblem."""
+        try:
+            content = self._path(identifier).read_bytes()
+        except FileNotFoundError:
+            raise UnknownProblem(identifier) from None
+        if problem_id(content) != identifier:
+            self._whole.pop(identifier, None)
+            raise CorruptProblem(identifier)
+        self._whole[identifier] = len(content)
+        return content
+
+    def sweep(self) -> None:
+        """Remove what writers that were killed left half-written; a live writer is done within the hour."""
+        oldest = time.time() - 3600
+        for path in self._directory.glob("??/.new-*"):
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+
+    def _is_whole(self, identifier: str, size: int) -> bool:
+        try:
+            found = self._path(identifier).stat().st_size
+        except FileNotFoundError:
+            return False
+        if found != size:
+            return False
+        if self._whole.get(identifier) == size:
+            return True
+        try:
+            self.get(identifier)
+        except (UnknownProblem, CorruptProblem):
+            return False
+        return True
+
+    def _path(self, identifier: str) -> Path:
+        match = _ID.fullmatch(identifier)
+        if match is None:
+            raise UnknownProblem(identifier)
+        digest = match.group(1)
+        return self._directory / digest[:2] / f"{digest[2:]}.json"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        fd, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(content)
+                file.flush()
+                # Without it a power cut after the rename may leave a whole name on a half-written file.
+                os.fsync(file.fileno())
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
