@@ -87,9 +87,7 @@ def kernel(release: str | None = None) -> Finding:
     release = release or platform.release()
     if tuple(int(part) for part in re.findall(r"\d+", release)[:2]) < _KERNEL_FOR_V2:
         least = ".".join(map(str, _KERNEL_FOR_V2))
-        return _warning(
-            "kernel", f"Linux {release}: new enough for cgroup v1 only", f"use Linux {least} or later"
-        )
+        return _warning("kernel", f"Linux {release}: new enough for cgroup v1 only", f"use Linux {least} or later")
     return _ok("kernel", f"Linux {release}")
 
 
@@ -115,9 +113,7 @@ def user_namespaces(proc: Path = _PROC) -> Finding:
     if most is None:
         return _failed(name, "not in this kernel", "use a kernel with CONFIG_USER_NS")
     if most == 0:
-        return _failed(
-            name, "forbidden: user.max_user_namespaces = 0", "sysctl -w user.max_user_namespaces=10000"
-        )
+        return _failed(name, "forbidden: user.max_user_namespaces = 0", "sysctl -w user.max_user_namespaces=10000")
     for setting, forbidding, allowed in (
         ("unprivileged_userns_clone", 0, 1),
         ("apparmor_restrict_unprivileged_userns", 1, 0),
@@ -165,9 +161,7 @@ def try_groups(hierarchies: cgroups.Hierarchies) -> Finding:
                 f"{hierarchies.version}, but no group can be made: {error}",
                 "run as root; in a container: mount the cgroup hierarchy writable",
             )
-    return _ok(
-        name, f"{hierarchies.version}, controllers {', '.join(sorted(hierarchies.directories))}, writable"
-    )
+    return _ok(name, f"{hierarchies.version}, controllers {', '.join(sorted(hierarchies.directories))}, writable")
 
 
 def seccomp(proc: Path = _PROC) -> Finding:
@@ -238,9 +232,7 @@ def disk(config: SandboxConfig, free_bytes: int | None = None) -> Finding:
         return _failed("disk", f"{existing} is not writable", "set RKGRADE_DATA_DIR to a directory that is")
     free_bytes = shutil.disk_usage(existing).free if free_bytes is None else free_bytes
     found = f"{_size(free_bytes)} free for {config.data_dir}"
-    remedy = (
-        f"make room, or set RKGRADE_DATA_DIR: compiled programs may take {_size(config.compile_cache_bytes)}"
-    )
+    remedy = f"make room, or set RKGRADE_DATA_DIR: compiled programs may take {_size(config.compile_cache_bytes)}"
     if free_bytes < _NEARLY_FULL_BYTES:
         return _failed("disk", found, remedy)
     if free_bytes < config.compile_cache_bytes:
@@ -283,9 +275,7 @@ def _cpu_quota(groups: Path) -> float | None:
 def memory(proc: Path = _PROC) -> Finding:
     """Memory at hand, and whether the kernel promises it freely, as programs with large arrays expect."""
     values = dict(re.findall(r"^(\w+):\s*(\d+) kB", (proc / "meminfo").read_text(), re.M))
-    found = (
-        f"{_size(int(values['MemAvailable']) * 1024)} of {_size(int(values['MemTotal']) * 1024)} available"
-    )
+    found = f"{_size(int(values['MemAvailable']) * 1024)} of {_size(int(values['MemTotal']) * 1024)} available"
     if _number(proc / "sys/vm/overcommit_memory") == 2:
         return _warning(
             "memory",

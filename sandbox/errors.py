@@ -1,11 +1,11 @@
 """Every error the sandbox raises, in one tree.
 
-    SandboxError
-    ├── HostError          this machine cannot run cells as asked; the message says how to mend it
-    ├── UnknownLanguage    no such language here
-    ├── CheckerRefused     a checker that cannot be built (a fault of the problem, found before any test runs)
-    ├── GraderFault        a fault of ours while a program ran: retried, then `internal_error`, never a verdict
-    └── Cancelled          whoever asked no longer waits
+SandboxError
+├── HostError          this machine cannot run cells as asked; the message says how to mend it
+├── UnknownLanguage    no such language here
+├── CheckerRefused     a checker that cannot be built (a fault of the problem, found before any test runs)
+├── GraderFault        a fault of ours while a program ran: retried, then `internal_error`, never a verdict
+└── Cancelled          whoever asked no longer waits
 """
 
 from __future__ import annotations

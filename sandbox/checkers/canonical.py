@@ -160,30 +160,36 @@ class Canonical:
     def seek(self, start: int) -> None:
         self.line_start = start
         """Offset in `text` just after the last newline that was read."""
-        self._pieces = self._read(start)
+        self._pieces = _read(self.text, start, self.rule, self._block_bytes)
 
     def read(self) -> bytes:
         """The next piece, of any length; empty at the end."""
-        return next(self._pieces, b"")
+        piece, self.line_start = next(self._pieces, (b"", self.line_start))
+        return piece
 
-    def _read(self, position: int) -> Iterator[bytes]:
-        rule, text = self.rule, self.text
-        opens = True
-        while (body_start := skip_space(text, position, rule.space, self._block_bytes)) < len(text):
-            if body_start > position:
-                run = text[position:body_start]
-                last_newline = rfind_any(run, b"\n", self._block_bytes)
-                if last_newline >= 0:
-                    self.line_start = position + last_newline + 1
-                yield from rule.gap(Gap(run, self._block_bytes, opens, last_newline))
-            body = bytes(text[body_start : body_start + self._block_bytes]).rstrip(rule.space)
-            if (newline := body.rfind(b"\n")) >= 0:
-                self.line_start = body_start + newline + 1
-            yield rule.body(body)
-            position = body_start + len(body)
-            opens = False
-        if not opens:
-            yield rule.separator
+
+def _read(text: memoryview, start: int, rule: Rule, block_bytes: int) -> Iterator[tuple[bytes, int]]:
+    """Pieces, each with the offset of the line that its end stands in.
+
+    No method of Canonical: the two would hold each other, and with them the caller's mapping of the output, until
+    the garbage collector came by.
+    """
+    line_start = position = start
+    while (body_start := skip_space(text, position, rule.space, block_bytes)) < len(text):
+        if body_start > position:
+            run = text[position:body_start]
+            last_newline = rfind_any(run, b"\n", block_bytes)
+            if last_newline >= 0:
+                line_start = position + last_newline + 1
+            for piece in rule.gap(Gap(run, block_bytes, position == start, last_newline)):
+                yield piece, line_start
+        body = bytes(text[body_start : body_start + block_bytes]).rstrip(rule.space)
+        if (newline := body.rfind(b"\n")) >= 0:
+            line_start = body_start + newline + 1
+        yield rule.body(body), line_start
+        position = body_start + len(body)
+    if position > start:
+        yield rule.separator, line_start
 
 
 def blocks(text: memoryview, block_bytes: int) -> Iterator[bytes]:

@@ -34,7 +34,7 @@ from sandbox.checkers.canonical import (
     skip_space,
 )
 from sandbox.checkers.numbers import Tolerance
-from sandbox.checkers.walk import LONG_UNIT_BYTES, Difference, Window, first_difference, quote, walk
+from sandbox.checkers.walk import LONG_UNIT_BYTES, QUOTED_BYTES, Difference, Window, first_difference, quote, walk
 from sandbox.verdicts import Verdict
 
 _BOM = b"\xef\xbb\xbf"
@@ -112,10 +112,13 @@ class Exact:
         pair = _Pair(output, memoryview(expected), self.sizes)
         if pair.equal:
             return _ACCEPTED
-        got, want = (bytes(text[pair.shared :][: self.sizes.block_bytes]) for text in (output, pair.expected))
+        # The shared prefix may be all of the shorter text: a little of it is shown before the difference.
+        start = max(0, pair.shared - QUOTED_BYTES)
+        stop = pair.shared + self.sizes.block_bytes
+        got, want = (bytes(text[start:stop]) for text in (pair.output, pair.expected))
         at = first_difference(got, want)
-        shown = (quote(text, at, inside=pair.shared > 0) if at < len(text) else None for text in (got, want))
-        return _outcome(Difference(at + 1, *shown), "byte", lambda: pair.shared)
+        shown = (quote(text, at, inside=start > 0) if at < len(text) else None for text in (got, want))
+        return _outcome(Difference(at + 1, *shown), "byte", lambda: start)
 
 
 @dataclass(frozen=True, slots=True)

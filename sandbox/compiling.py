@@ -1,0 +1,181 @@
+"""From source to artefact: compiling in a cell of its own, and the cache that all workers of a host share.
+
+The cache is keyed by content: toolchain version, command and source. An entry is a directory that appears by one
+rename, whole or not at all. One worker compiles a given source at a time; the others wait for its entry. Size is
+bounded by removing what was used longest ago.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.cell import Action, Cell, RunRecord, RunRequest
+from sandbox.config import SandboxConfig
+from sandbox.errors import GraderFault
+from sandbox.languages import Language, version
+from sandbox.problem import CompileResult, Limits
+from sandbox.stdin import Stdin
+
+LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_bytes=2 * 2**30, output_bytes=256 * 2**20, processes=64)
+MESSAGE_BYTES = 8 * 1024
+LOCKS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    result: CompileResult
+    artefact_fd: int | None
+    """The program, where compiling went well; the caller closes it. Stays readable if the entry is evicted."""
+
+
+class CompileCache:
+    """Entries `<key>/{artefact, result.json}` in one directory."""
+
+    def __init__(self, config: SandboxConfig) -> None:
+        self._directory = config.compiled_dir
+        self._limit_bytes = config.compile_cache_bytes
+        self._locks = config.locks_dir
+        for path in (self._directory, self._locks):
+            path.mkdir(parents=True, exist_ok=True)
+
+    @contextlib.contextmanager
+    def locked(self, key: str) -> Iterator[None]:
+        """Hold the only right in this host to make the entry. A fixed number of lock files serves all keys."""
+        with (self._locks / f"compile-{int(key[:8], 16) % LOCKS}").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def get(self, key: str) -> Compiled | None:
+        entry = self._directory / key
+        try:
+            saved = json.loads((entry / "result.json").read_text())
+            fd = os.open(entry / "artefact", os.O_RDONLY | os.O_CLOEXEC) if saved["ok"] else None
+        except FileNotFoundError:
+            return None
+        os.utime(entry)
+        return Compiled(CompileResult(saved["ok"], 0.0, True, saved["message"]), fd)
+
+    def put(self, key: str, result: CompileResult, artefact_fd: int | None) -> None:
+        temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=self._directory))
+        try:
+            (temporary / "result.json").write_text(json.dumps({"ok": result.ok, "message": result.message}))
+            if artefact_fd is not None:
+                with (temporary / "artefact").open("wb") as target:
+                    offset = 0
+                    while sent := os.sendfile(target.fileno(), artefact_fd, offset, 1 << 24):
+                        offset += sent
+            temporary.rename(self._directory / key)
+        except OSError:
+            # A full disk, or an entry made meanwhile: the cache is a help, never a condition.
+            shutil.rmtree(temporary, ignore_errors=True)
+        self._evict()
+
+    def _evict(self) -> None:
+        with (self._locks / "evict").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            entries = []
+            for path in self._directory.iterdir():
+                with contextlib.suppress(FileNotFoundError):
+                    size = sum(file.stat().st_size for file in path.iterdir())
+                    entries.append((path.stat().st_mtime, size, path))
+            total = sum(size for _, size, _ in entries)
+            for _, size, path in sorted(entries):
+                if total <= self._limit_bytes:
+                    return
+                shutil.rmtree(path, ignore_errors=True)
+                total -= size
+
+    def sweep(self) -> None:
+        """Remove what a writer that died left half-made an hour or longer ago."""
+        for path in self._directory.glob(".new-*"):
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime < time.time() - 3600:
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+class Compiler:
+    """Compiles through the cache; `open_cell` makes the cell for one compilation."""
+
+    def __init__(self, config: SandboxConfig, open_cell: Callable[[], contextlib.AbstractContextManager[Cell]]) -> None:
+        self._cache = CompileCache(config)
+        self._open_cell = open_cell
+
+    def compile(self, language: Language, source: bytes, cancel_fd: int | None) -> Compiled:
+        """Raises GraderFault, Cancelled, UnknownLanguage."""
+        key = cache_key(language, source)
+        if (cached := self._cache.get(key)) is not None:
+            return cached
+        with self._cache.locked(key):
+            if (cached := self._cache.get(key)) is not None:
+                return cached
+            return self._compile(language, source, key, cancel_fd)
+
+    def _compile(self, language: Language, source: bytes, key: str, cancel_fd: int | None) -> Compiled:
+        with self._open_cell() as cell:
+            with as_file(source) as source_fd:
+                cell.load({language.source_name: source_fd}, executable=False)
+            with as_file(b"") as stdin_fd:
+                request = RunRequest(Action.EXEC, stdin_fd, LIMITS, language.compile, (language.artefact,))
+                record = cell.run(request, cancel_fd)
+            try:
+                result = compile_result(record, LIMITS)
+                fd = record.collected.get(language.artefact)
+                if result.ok and fd is None:
+                    raise GraderFault(f"{language.compile[0]} succeeded and left no {language.artefact}")
+                if not hit_limit(record):
+                    self._cache.put(key, result, fd if result.ok else None)
+                return Compiled(result, os.dup(fd) if result.ok and fd is not None else None)
+            finally:
+                record.close()
+
+
+def cache_key(language: Language, source: bytes) -> str:
+    """Names everything the artefact depends on."""
+    digest = hashlib.sha256("\0".join([version(language), *language.compile, ""]).encode())
+    digest.update(source)
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def as_file(data: bytes) -> Iterator[int]:
+    """The bytes as a descriptor at offset 0."""
+    fd = Stdin(data).open()
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def hit_limit(record: RunRecord) -> bool:
+    """Whether a limit, which depends on the hour, ended the compiler: such a failure is not kept."""
+    evidence = record.evidence
+    return evidence.over_cpu or evidence.over_wall or evidence.over_memory or evidence.over_output
+
+
+def compile_result(record: RunRecord, limits: Limits) -> CompileResult:
+    """What the compiler's run under these limits says, with a message for people."""
+    evidence = record.evidence
+    text = (record.stderr.head(MESSAGE_BYTES) or record.stdout.head(MESSAGE_BYTES)).decode(errors="replace")
+    ok = evidence.exit_code == 0 and not hit_limit(record)
+    if evidence.over_memory:
+        text = f"compiling needed more than {limits.memory_bytes >> 20} MiB\n{text}"
+    elif evidence.over_cpu or evidence.over_wall:
+        text = f"compiling took more than {limits.cpu_s:g} s of CPU time\n{text}"
+    elif evidence.over_output:
+        text = f"compiling wrote more than {limits.output_bytes >> 20} MiB\n{text}"
+    elif evidence.signal is not None:
+        text = f"the compiler died of signal {evidence.signal}\n{text}"
+    return CompileResult(ok, record.cpu_s, False, text)

@@ -1,0 +1,29 @@
+"""The sandbox's settings as one frozen value; where they come from is the caller's affair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxConfig:
+    data_dir: Path
+    """Holds compiled programs, precompiled headers and locks; shared by all workers of a host."""
+    insecure_no_cgroup: bool = False
+    """Run without cgroups: memory and CPU of whole process trees are then not limited, and results say so."""
+    compile_cache_bytes: int = 2 * 2**30
+    uid_base: int = 700_000
+    """First of the host uids that cells use; 256 for each worker slot, none of which may belong to an account."""
+
+    @property
+    def compiled_dir(self) -> Path:
+        return self.data_dir / "compiled"
+
+    @property
+    def headers_dir(self) -> Path:
+        return self.data_dir / "headers"
+
+    @property
+    def locks_dir(self) -> Path:
+        return self.data_dir / "locks"

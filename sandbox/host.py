@@ -1,0 +1,49 @@
+"""What must be true of this machine before any cell starts, and putting it so.
+
+Called once by whoever owns the machine's sandbox (`rkgrade serve`, `rkgrade grade`), before its judges. Fails closed:
+without control groups nothing starts, unless that was asked for by name.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox import cgroups, headers, languages, nsjail
+from sandbox.compiling import CompileCache
+from sandbox.config import SandboxConfig
+from sandbox.errors import HostError
+
+
+@dataclass(frozen=True, slots=True)
+class HostReport:
+    sandbox: str
+    """Such as "nsjail, cgroup v1"."""
+    secure: bool
+    """Whether memory, CPU and processes are limited by the kernel's groups."""
+    swept: int
+    """Directories that dead graders had left behind."""
+
+
+def prepare(config: SandboxConfig) -> HostReport:
+    """Check the host, clear what dead graders left, and build what cells need. Raises HostError."""
+    if os.geteuid() != 0:
+        raise HostError("cells need root (two uids in each jail, control groups): run as root, or in a container")
+    nsjail.binary()
+    if not Path(languages.PYTHON).exists():
+        raise HostError(f"{languages.PYTHON} runs in every cell and is missing: apt-get install python3")
+    if shutil.which("g++") is None and shutil.which("gcc") is None:
+        raise HostError("no compiler found: apt-get install g++")
+    config.data_dir.mkdir(parents=True, exist_ok=True)
+    swept = 0
+    name = cgroups.NoCgroups.version
+    if not config.insecure_no_cgroup:
+        hierarchies = cgroups.here()
+        cgroups.prepare(hierarchies)
+        swept = cgroups.sweep(hierarchies)
+        name = f"cgroup {hierarchies.version}"
+    headers.build(config)
+    CompileCache(config).sweep()
+    return HostReport(f"nsjail, {name}", not config.insecure_no_cgroup, swept)

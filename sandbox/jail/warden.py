@@ -1,0 +1,273 @@
+"""The warden: the only process of ours inside a cell. It starts the program once per test.
+
+Theory of operation
+-------------------
+nsjail starts this script as process 1 of the cell's own PID namespace, with uid 0 of a user namespace in which it
+holds three capabilities: CAP_SETUID and CAP_SETGID to become the program, CAP_KILL to end it. The judge, outside,
+holds the other end of one socket (`wire`) and sends a request per test, with the descriptors the program shall have
+as stdin, stdout and stderr, and descriptors of the `cgroup.procs` (v1: `tasks`) files that lead into the program's
+cgroup. For each request the warden forks; the child enters the cgroup, sets its limits, takes the program's uid
+(thereby losing every capability) and only then runs the program: through execve, or, where the submission is Python
+(`zygote`), by running code compiled beforehand in the interpreter that the fork copied.
+
+The program cannot harm the warden: it has another uid, no capability, and process 1 takes no signal from inside its
+namespace. It can learn nothing from it: the warden never holds an expected output or another test's input, and all
+its descriptors are closed in the child. What the warden reports is used for the exit status only; CPU time, memory
+and wall time are read by the judge outside.
+
+A test is over when the program's first process ends. What it left running is killed (one kill(-1): nothing can fork
+its way out, since process 1 sees them all), reaped, and what it left on the scratch disk is removed by a child with
+the program's own uid, which alone can enter directories closed to others.
+
+When the judge is gone the socket says so; process 1 then exits and the kernel ends the whole namespace.
+
+Runs with the jail's own interpreter: standard library only, and no module of the grader but its neighbours.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+import stat
+import sys
+import time
+from collections.abc import Callable
+
+TYPE_CHECKING = False  # As in `typing`, whose import would cost every cell more than all of ours together.
+if TYPE_CHECKING:
+    from sandbox.jail import wire, zygote
+else:
+    import wire
+    import zygote
+
+BOX = "/box"
+PROGRAM_DIR = "/prog"
+SCRATCH = (BOX, "/tmp")
+COPY_BYTES = 1 << 20
+SWEEP_DIR = ".rkgrade-sweep"
+
+#: What a forked child is to run in this interpreter; gives the exit status.
+Program = Callable[[], int]
+
+
+class Warden:
+    """Serves one judge until it hangs up."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.program_id = 0
+        self.zygote: zygote.Zygote | None = None
+
+    def serve(self) -> Program | None:
+        """Answer requests. Returns None when the judge is gone, or, in a forked child, the program to run."""
+        while True:
+            received = wire.receive(self.sock)
+            if received is None:
+                return None
+            message, fds = received
+            op = message["op"]
+            if op == "run":
+                program = self.run(message, fds)
+                if program is not None:
+                    return program
+            elif op == "load":
+                load(message["files"], fds)
+                wire.send(self.sock, {"ready": True})
+            elif op == "hello":
+                self.program_id = message["program_uid"]
+                enter_groups(fds)
+                close_all(fds)
+                wire.send(self.sock, {"ready": True})
+            # A kill that crossed the end of its run is stale: nothing is left to kill.
+
+    def run(self, request: wire.Message, fds: list[int]) -> Program | None:
+        """Run the program once. In the forked child of a zygote, returns the code to run; None otherwise."""
+        failure_fd, failed_fd = os.pipe()
+        started = time.monotonic()
+        pid = os.fork()
+        if pid == 0:
+            return self.become_program(request, fds, failed_fd)
+        os.close(failed_fd)
+        close_all(fds)
+        status, usage = self.wait(pid)
+        wall_s = time.monotonic() - started
+        failure = os.read(failure_fd, 4096)
+        os.close(failure_fd)
+        if failure:
+            wire.send(self.sock, {"fault": failure.decode(errors="replace")})
+            return None
+        end_everything()
+        names, collected = collect(request["collect"])
+        if request["action"] == "check" and status == 0:
+            self.zygote = zygote.Zygote()
+        clean = scratch_is_empty()
+        reply = {
+            "status": status,
+            "cpu_s": usage.ru_utime + usage.ru_stime,
+            "wall_s": wall_s,
+            "collected": names,
+            "sweeping": not clean,
+        }
+        wire.send(self.sock, reply, collected)
+        close_all(collected)
+        if not clean:
+            wire.send(self.sock, {"swept": self.sweep()})
+        return None
+
+    def wait(self, pid: int) -> tuple[int, resource.struct_rusage]:
+        """Wait for the program's first process; end everything when the judge says so or is gone."""
+        pidfd = os.pidfd_open(pid)
+        try:
+            poller = select.poll()
+            poller.register(pidfd, select.POLLIN)
+            poller.register(self.sock, select.POLLIN)
+            while True:
+                ready = [fd for fd, _ in poller.poll()]
+                if pidfd in ready:
+                    break
+                # Only a kill, or the end of the judge, can come in the middle of a run.
+                if wire.receive(self.sock) is None:
+                    os._exit(0)
+                os.kill(-1, signal.SIGKILL)
+        finally:
+            os.close(pidfd)
+        _, status, usage = os.wait4(pid, 0)
+        return status, usage
+
+    def become_program(self, request: wire.Message, fds: list[int], failed_fd: int) -> Program:
+        """In the child: give up everything that is the warden's, then exec, or return the code to run."""
+        try:
+            descriptors, entries = fds[:3], fds[3:]
+            enter_groups(entries)
+            os.setsid()
+            for target, descriptor in enumerate(descriptors):
+                os.dup2(descriptor, target)
+            os.dup2(failed_fd, 3, inheritable=False)
+            os.closerange(4, 1 << 20)
+            for number, value in request["rlimits"]:
+                resource.setrlimit(number, (value, value))
+            os.setpriority(os.PRIO_PROCESS, 0, 0)
+            os.chdir(BOX)
+            os.setresgid(self.program_id, self.program_id, self.program_id)
+            # From uid 0 to another: the kernel empties the permitted, effective and ambient sets.
+            os.setresuid(self.program_id, self.program_id, self.program_id)
+            if request["action"] != "exec":
+                os.close(3)
+                if request["action"] == "check":
+                    return zygote.check
+                assert self.zygote is not None
+                return self.zygote.run
+            for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
+                signal.signal(number, signal.SIG_DFL)
+            os.execve(request["argv"][0], request["argv"], request["env"])
+        except BaseException as error:
+            os.write(3, f"could not start the program: {error!r}".encode())
+        os._exit(1)
+
+    def sweep(self) -> bool:
+        """Empty the scratch disk with the program's own uid. False where something could not be removed."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setresgid(self.program_id, self.program_id, self.program_id)
+                os.setresuid(self.program_id, self.program_id, self.program_id)
+                for directory in SCRATCH:
+                    empty(directory)
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+        return scratch_is_empty()
+
+
+def enter_groups(entries: list[int]) -> None:
+    """Enter the cgroups whose open files these are. "0" is the writer; the kernel checks the opener's rights."""
+    for entry in entries:
+        os.write(entry, b"0")
+
+
+def close_all(fds: list[int]) -> None:
+    for fd in fds:
+        os.close(fd)
+
+
+def load(files: list[tuple[str, int]], fds: list[int]) -> None:
+    """Write the program's files where the program can read but not change them."""
+    for (name, mode), source in zip(files, fds, strict=True):
+        target = os.open(f"{PROGRAM_DIR}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        while os.sendfile(target, source, None, COPY_BYTES):
+            pass
+        os.close(target)
+    close_all(fds)
+
+
+def end_everything() -> None:
+    """Kill and reap whatever is left. kill(-1) walks all processes but this one under the kernel's process lock."""
+    while True:
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        try:
+            while True:
+                os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def collect(names: list[str]) -> tuple[list[str], list[int]]:
+    """Open the files the run was to produce; what is missing, or no plain file, is left out."""
+    found, fds = [], []
+    for name in names:
+        try:
+            fd = os.open(f"{BOX}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            found.append(name)
+            fds.append(fd)
+        else:
+            os.close(fd)
+    return found, fds
+
+
+def scratch_is_empty() -> bool:
+    return not any(os.listdir(directory) for directory in SCRATCH)
+
+
+def empty(directory: str) -> None:
+    """Remove everything in a directory, however deep, without recursion.
+
+    Directories found inside others are first moved to the top, so that no path grows long and no more than one level
+    is open at a time.
+    """
+    waiting = [f"{directory}/{name}" for name in os.listdir(directory)]
+    count = 0
+    while waiting:
+        path = waiting.pop()
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            os.unlink(path)
+            continue
+        os.chmod(path, 0o700)
+        for name in os.listdir(path):
+            inner = f"{path}/{name}"
+            if stat.S_ISDIR(os.lstat(inner).st_mode):
+                # A directory is renamed by writing its "..": it must be open to its owner.
+                os.chmod(inner, 0o700)
+                count += 1
+                moved = f"{directory}/{SWEEP_DIR}{count}"
+                os.rename(inner, moved)
+                waiting.append(moved)
+            else:
+                os.unlink(inner)
+        os.rmdir(path)
+
+
+if __name__ == "__main__":
+    program = Warden(socket.socket(fileno=int(sys.argv[1]))).serve()
+    if program is not None:
+        # A forked child: nothing of the warden is below this frame but the module itself, and the interpreter ends
+        # as any other would: waiting for threads, calling atexit, flushing stdout.
+        sys.exit(program())

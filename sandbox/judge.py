@@ -1,0 +1,368 @@
+"""The judge: one submission against one problem, test by test.
+
+One judge works in one process, on one core, on one submission at a time. It compiles, opens a cell, hands each test
+to it in ascending input length, and lets the problem's checker look at what a clean run printed. It knows nothing of
+HTTP, queues, rewards or data sets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from sandbox import compiling, headers, languages
+from sandbox.cell import Action, Cell, RunRecord, RunRequest
+from sandbox.cgroups import open_cgroups
+from sandbox.compiling import Compiled, Compiler
+from sandbox.config import SandboxConfig
+from sandbox.errors import GraderFault
+from sandbox.languages import Language, Start
+from sandbox.pressure import Stall, Turn, cpu_was_short, memory_was_short, stall
+from sandbox.problem import CompileResult, Judgement, OnTest, Stop, Submission, Test, TestResult
+from sandbox.verdicts import LIMIT_VERDICTS, Verdict, decide
+
+T = TypeVar("T")
+
+TAIL_BYTES = 4 * 1024
+
+#: Host uids of one worker: pairs, taken in turn, so that a cell that is still going never shares one with the next.
+UIDS_PER_SLOT = 256
+
+#: Cells on their way out that may pile up before the judge waits for the oldest.
+MAX_LEAVING = 8
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A run with its verdict; the record still holds the output."""
+
+    record: RunRecord
+    verdict: Verdict | None
+
+
+class Judge:
+    """Grades submissions in this process. Not safe for threads; `close` it."""
+
+    def __init__(self, config: SandboxConfig, slot: int, core: int | None) -> None:
+        """`slot` tells the judges of one host apart; `core` is the CPU that everything of this judge runs on.
+
+        Raises HostError where the host cannot run cells as configured.
+        """
+        if core is not None:
+            os.sched_setaffinity(0, {core})
+        self._config = config
+        self._first_uid = config.uid_base + slot * UIDS_PER_SLOT
+        self._cgroups = open_cgroups(insecure_no_cgroup=config.insecure_no_cgroup)
+        self._mounts = headers.mounts(config)
+        self._turn = Turn(config.locks_dir)
+        self._compiler = Compiler(config, self._cell)
+        self._warm: Cell | None = None
+        self._leaving: list[Cell] = []
+        self._cells_made = 0
+
+    # -- one submission
+
+    def judge(
+        self, submission: Submission, *, cancel_fd: int | None = None, on_test: OnTest | None = None
+    ) -> Judgement:
+        """Run the submission against its problem's tests.
+
+        A fault of the grader is tried again in a new cell and then becomes the test's `internal_error`. Raises
+        UnknownLanguage, HostError, GraderFault (compiling failed twice through no fault of the program's), and
+        Cancelled as soon as `cancel_fd` is readable.
+        """
+        language = languages.resolve(submission.language)
+        version = languages.version(language)
+        run = _Run(self, submission, language, cancel_fd, on_test)
+        with run:
+            started = time.monotonic()
+            compiled = run.prepare()
+            compile_s = time.monotonic() - started
+            started = time.monotonic()
+            results = run.all_tests() if compiled is None or compiled.ok else ()
+            return Judgement(
+                compile=compiled,
+                tests=results,
+                language_version=version,
+                secure=not self._config.insecure_no_cgroup,
+                compile_s=compile_s,
+                run_s=time.monotonic() - started,
+            )
+
+    # -- cells
+
+    def warm(self) -> None:
+        """Start the next submission's cell now, so that it is up when it is needed."""
+        self._see_off()
+        if self._warm is None:
+            self._warm = self._new_cell()
+
+    def take_cell(self) -> Cell:
+        cell, self._warm = self._warm or self._new_cell(), None
+        return cell
+
+    def give_back(self, cell: Cell) -> None:
+        """A cell is never used again; it goes in its own time."""
+        cell.leave()
+        self._leaving.append(cell)
+        self._see_off()
+
+    @contextlib.contextmanager
+    def _cell(self) -> Iterator[Cell]:
+        cell = self.take_cell()
+        try:
+            yield cell
+        finally:
+            self.give_back(cell)
+
+    def _new_cell(self) -> Cell:
+        self._cells_made += 1
+        uid = self._first_uid + 2 * (self._cells_made % (UIDS_PER_SLOT // 2))
+        group = self._cgroups.cell(f"cell-{self._cells_made}")
+        try:
+            return Cell(group, host_uid=uid, mounts=self._mounts)
+        except OSError as error:
+            group.close()
+            raise GraderFault(f"could not start a cell: {error}") from error
+
+    def _see_off(self) -> None:
+        """Remove what is left of cells that have gone, and wait for the oldest where too many linger."""
+        staying: list[Cell] = []
+        for cell in self._leaving:
+            if cell.gone() or len(self._leaving) - len(staying) > MAX_LEAVING:
+                cell.close()
+            else:
+                staying.append(cell)
+        self._leaving = staying
+
+    def close(self) -> None:
+        """End every cell and remove every group of this judge."""
+        for cell in (*self._leaving, *([self._warm] if self._warm else [])):
+            cell.close()
+        self._leaving, self._warm = [], None
+        self._cgroups.close()
+        self._turn.close()
+
+    # -- what a run needs of its judge
+
+    @property
+    def compiler(self) -> Compiler:
+        return self._compiler
+
+    @property
+    def turn(self) -> Turn:
+        return self._turn
+
+
+class _Run:
+    """One submission on its way through: its artefact, and the cell it runs in, replaced when it goes bad."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        submission: Submission,
+        language: Language,
+        cancel_fd: int | None,
+        on_test: OnTest | None,
+    ) -> None:
+        self._judge = judge
+        self._submission = submission
+        self._language = language
+        self._cancel_fd = cancel_fd
+        self._on_test = on_test
+        self._artefact_fd: int | None = None
+        self._cell: Cell | None = None
+
+    def __enter__(self) -> _Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._drop_cell()
+        if self._artefact_fd is not None:
+            os.close(self._artefact_fd)
+
+    def _drop_cell(self) -> None:
+        if self._cell is not None:
+            self._judge.give_back(self._cell)
+            self._cell = None
+
+    # -- before the first test
+
+    def prepare(self) -> CompileResult | None:
+        """Compile, or check, the source; None for a language that does neither."""
+        if self._language.compile:
+            compiled = _twice(self._compile)
+            self._artefact_fd = compiled.artefact_fd
+            return compiled.result
+        if self._language.checks_python:
+            return _twice(self._open_python_cell)
+        return None
+
+    def _compile(self) -> Compiled:
+        return self._judge.compiler.compile(self._language, self._submission.source, self._cancel_fd)
+
+    def _open_python_cell(self) -> CompileResult:
+        """A cell with the source in it, compiled there; it serves the tests too."""
+        self._drop_cell()
+        self._cell = self._judge.take_cell()
+        with compiling.as_file(self._submission.source) as source_fd:
+            self._cell.load({self._language.source_name: source_fd}, executable=False)
+        limits = replace(compiling.LIMITS, memory_bytes=self._submission.limits.memory_bytes)
+        with compiling.as_file(b"") as stdin_fd:
+            record = self._cell.run(RunRequest(Action.CHECK, stdin_fd, limits), self._cancel_fd)
+        try:
+            return compiling.compile_result(record, limits)
+        finally:
+            record.close()
+
+    def _ready_cell(self) -> Cell:
+        """The submission's cell, made again where the last one cannot be trusted any more."""
+        if self._cell is not None and self._cell.usable:
+            return self._cell
+        if self._language.checks_python:
+            if not self._open_python_cell().ok:
+                raise GraderFault("a source that compiled before does not compile in a new cell")
+        else:
+            self._drop_cell()
+            self._cell = self._judge.take_cell()
+            self._load_program(self._cell)
+        assert self._cell is not None
+        return self._cell
+
+    def _load_program(self, cell: Cell) -> None:
+        if self._artefact_fd is not None:
+            # Descriptors share one offset: an own one for each cell.
+            fd = os.open(f"/proc/self/fd/{self._artefact_fd}", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                cell.load({self._language.artefact: fd}, executable=True)
+            finally:
+                os.close(fd)
+        else:
+            with compiling.as_file(self._submission.source) as fd:
+                cell.load({self._language.source_name: fd}, executable=False)
+
+    # -- the tests
+
+    def all_tests(self) -> tuple[TestResult, ...]:
+        """Every test's result, in the problem's order; run in ascending input length, ties by index."""
+        tests = self._submission.problem.tests
+        results: dict[int, TestResult] = {}
+        failed = False
+        for test in sorted(tests, key=lambda test: (test.input_length, test.index)):
+            if failed and self._submission.stop is Stop.FIRST_FAILURE:
+                result = TestResult(test.index, test.name, test.input_length, Verdict.SKIPPED)
+            else:
+                result = self._one_test(test)
+            failed = failed or result.verdict is not Verdict.ACCEPTED
+            results[test.index] = result
+            if self._on_test is not None:
+                self._on_test(result)
+        return tuple(results[test.index] for test in tests)
+
+    def _one_test(self, test: Test) -> TestResult:
+        try:
+            return _twice(lambda: self._attempt_and_rerun(test))
+        except GraderFault as fault:
+            self._drop_cell()
+            return TestResult(test.index, test.name, test.input_length, Verdict.INTERNAL_ERROR, message=str(fault))
+
+    def _attempt_and_rerun(self, test: Test) -> TestResult:
+        """A limit failure while the host was short counts only if the program, alone on the host, fails again."""
+        before = stall()
+        with self._judge.turn.shared():
+            attempt = self._attempt(test)
+        reruns = 0
+        if attempt.verdict in LIMIT_VERDICTS and _host_was_short(attempt, before):
+            attempt.record.close()
+            reruns = 1
+            with self._judge.turn.alone():
+                attempt = self._attempt(test)
+        try:
+            return self._result(test, attempt, reruns)
+        finally:
+            attempt.record.close()
+
+    def _attempt(self, test: Test) -> _Attempt:
+        cell = self._ready_cell()
+        action = Action.PYTHON if self._language.start is Start.ZYGOTE else Action.EXEC
+        stdin_fd = test.stdin.open()
+        try:
+            request = RunRequest(action, stdin_fd, self._submission.limits, self._language.run)
+            record = cell.run(request, self._cancel_fd)
+        finally:
+            os.close(stdin_fd)
+        problem = self._submission.problem
+        return _Attempt(record, decide(record.evidence, ignore_exit_code=problem.ignore_exit_code))
+
+    def _result(self, test: Test, attempt: _Attempt, reruns: int) -> TestResult:
+        record, verdict = attempt.record, attempt.verdict
+        score: float | None = None
+        checker_message = ""
+        if verdict is None:
+            with record.stdout.view() as output:
+                outcome = self._submission.problem.checker.check(output, test.expected)
+            verdict, checker_message, score = outcome.verdict, outcome.message, outcome.score
+        return TestResult(
+            index=test.index,
+            name=test.name,
+            input_length=test.input_length,
+            verdict=verdict,
+            cpu_s=record.cpu_s,
+            wall_s=record.wall_s,
+            memory_bytes=record.memory_bytes,
+            exit_code=record.evidence.exit_code,
+            signal=record.evidence.signal,
+            score=score,
+            message=_message(verdict, record, self._submission),
+            checker_message=checker_message,
+            reruns=reruns,
+            stdout_tail=record.stdout.tail(TAIL_BYTES),
+            stderr_tail=record.stderr.tail(TAIL_BYTES),
+        )
+
+
+def _twice(work: Callable[[], T]) -> T:
+    """Do the work, and once more after a fault of ours. Raises the second GraderFault."""
+    try:
+        return work()
+    except GraderFault:
+        return work()
+
+
+def _host_was_short(attempt: _Attempt, before: Stall) -> bool:
+    after = stall()
+    if attempt.verdict in (Verdict.TIME_LIMIT, Verdict.IDLE):
+        record = attempt.record
+        idle = attempt.verdict is Verdict.IDLE
+        return cpu_was_short(before, after, cpu_s=record.cpu_s, wall_s=record.wall_s, idle=idle)
+    return attempt.verdict is Verdict.MEMORY_LIMIT and memory_was_short(before, after)
+
+
+def _message(verdict: Verdict, record: RunRecord, submission: Submission) -> str:
+    """One sentence on a failed run, from the kernel's account alone."""
+    limits = submission.limits
+    if verdict is Verdict.MEMORY_LIMIT:
+        return f"needed more than {limits.memory_bytes / 2**20:g} MiB"
+    if verdict is Verdict.TIME_LIMIT:
+        return f"used more than {limits.cpu_s:g} s of CPU time"
+    if verdict is Verdict.IDLE:
+        return f"used {record.cpu_s:.3g} s of CPU time and had not ended after {limits.effective_wall_s:g} s"
+    if verdict is Verdict.OUTPUT_LIMIT:
+        return f"wrote more than {limits.output_bytes / 2**20:g} MiB"
+    if verdict is Verdict.RUNTIME_ERROR:
+        if record.evidence.signal is not None:
+            return f"died of {_signal_name(record.evidence.signal)}"
+        return f"exited with status {record.evidence.exit_code}"
+    return ""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

