@@ -191,7 +191,6 @@ class Cell:
                 "op": "run",
                 "action": request.action.value,
                 "argv": request.argv,
-                "env": nsjail.ENVIRONMENT,
                 "rlimits": _rlimits(limits, counted=bool(entries)),
                 "collect": request.collect,
             }

@@ -9,7 +9,7 @@ from pathlib import Path
 @dataclass(frozen=True, slots=True)
 class SandboxConfig:
     data_dir: Path
-    """Holds compiled programs, precompiled headers and locks; shared by all workers of a host."""
+    """Holds compiled programs, precompiled headers, the launcher and locks; shared by all workers of a host."""
     insecure_no_cgroup: bool = False
     """Run without cgroups: memory and CPU of whole process trees are then not limited, and results say so."""
     compile_cache_bytes: int = 2 * 2**30
@@ -21,8 +21,8 @@ class SandboxConfig:
         return self.data_dir / "compiled"
 
     @property
-    def headers_dir(self) -> Path:
-        return self.data_dir / "headers"
+    def prebuilt_dir(self) -> Path:
+        return self.data_dir / "prebuilt"
 
     @property
     def locks_dir(self) -> Path:

@@ -7,11 +7,10 @@ without control groups nothing starts, unless that was asked for by name.
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox import cgroups, headers, languages, nsjail
+from sandbox import cgroups, languages, nsjail, prebuilt
 from sandbox.compiling import CompileCache
 from sandbox.config import SandboxConfig
 from sandbox.errors import HostError
@@ -34,8 +33,6 @@ def prepare(config: SandboxConfig) -> HostReport:
     nsjail.binary()
     if not Path(languages.PYTHON).exists():
         raise HostError(f"{languages.PYTHON} runs in every cell and is missing: apt-get install python3")
-    if shutil.which("g++") is None and shutil.which("gcc") is None:
-        raise HostError("no compiler found: apt-get install g++")
     config.data_dir.mkdir(parents=True, exist_ok=True)
     swept = 0
     name = cgroups.NoCgroups.version
@@ -44,6 +41,6 @@ def prepare(config: SandboxConfig) -> HostReport:
         cgroups.prepare(hierarchies)
         swept = cgroups.sweep(hierarchies)
         name = f"cgroup {hierarchies.version}"
-    headers.build(config)
+    prebuilt.build(config)
     CompileCache(config).sweep()
     return HostReport(f"nsjail, {name}", not config.insecure_no_cgroup, swept)

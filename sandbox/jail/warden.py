@@ -6,9 +6,9 @@ nsjail starts this script as process 1 of the cell's own PID namespace, with uid
 holds three capabilities: CAP_SETUID and CAP_SETGID to become the program, CAP_KILL to end it. The judge, outside,
 holds the other end of one socket (`wire`) and sends a request per test, with the descriptors the program shall have
 as stdin, stdout and stderr, and descriptors of the `cgroup.procs` (v1: `tasks`) files that lead into the program's
-cgroup. For each request the warden forks; the child enters the cgroup, sets its limits, takes the program's uid
-(thereby losing every capability) and only then runs the program: through execve, or, where the submission is Python
-(`zygote`), by running code compiled beforehand in the interpreter that the fork copied.
+cgroup. For each request the warden starts a child; the child enters the cgroup, sets its limits, takes the program's
+uid (thereby losing every capability) and only then becomes the program: through `enter`, which execs it, or, where
+the submission is Python (`zygote`), by running code compiled beforehand in the interpreter that a fork copied.
 
 The program cannot harm the warden: it has another uid, no capability, and process 1 takes no signal from inside its
 namespace. It can learn nothing from it: the warden never holds an expected output or another test's input, and all
@@ -46,8 +46,13 @@ else:
 BOX = "/box"
 PROGRAM_DIR = "/prog"
 SCRATCH = (BOX, "/tmp")
+ENTER = "/rkgrade-enter"
 COPY_BYTES = 1 << 20
 SWEEP_DIR = ".rkgrade-sweep"
+
+#: Kept open on nothing, so that every descriptor received lies beyond those that a program is given (0 to 2), the one
+#: that reports failure (3) and the cgroup entries: spawning can then place them without stepping on one another.
+RESERVED_FDS = 16
 
 #: What a forked child is to run in this interpreter; gives the exit status.
 Program = Callable[[], int]
@@ -87,9 +92,12 @@ class Warden:
         """Run the program once. In the forked child of a zygote, returns the code to run; None otherwise."""
         failure_fd, failed_fd = os.pipe()
         started = time.monotonic()
-        pid = os.fork()
-        if pid == 0:
-            return self.become_program(request, fds, failed_fd)
+        if request["action"] == "exec":
+            pid = self.spawn(request, fds, failed_fd)
+        else:
+            pid = os.fork()
+            if pid == 0:
+                return self.become_program(request, fds, failed_fd)
         os.close(failed_fd)
         close_all(fds)
         status, usage = self.wait(pid)
@@ -97,7 +105,7 @@ class Warden:
         failure = os.read(failure_fd, 4096)
         os.close(failure_fd)
         if failure:
-            wire.send(self.sock, {"fault": failure.decode(errors="replace")})
+            wire.send(self.sock, {"fault": f"could not start the program: {failure.decode(errors='replace')}"})
             return None
         end_everything()
         names, collected = collect(request["collect"])
@@ -137,15 +145,25 @@ class Warden:
         _, status, usage = os.wait4(pid, 0)
         return status, usage
 
+    def spawn(self, request: wire.Message, fds: list[int], failed_fd: int) -> int:
+        """Start a program of its own through `enter`, which does in C what `become_program` does."""
+        limits = ",".join(f"{number}:{value}" for number, value in request["rlimits"])
+        argv = [ENTER, str(self.program_id), str(len(fds) - 3), limits, BOX, *request["argv"]]
+        # Sources are all beyond the targets: see RESERVED_FDS.
+        targets = [*fds[:3], failed_fd, *fds[3:]]
+        actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(targets)]
+        # The interpreter ignores these two; a program is not to inherit that.
+        defaults = (signal.SIGPIPE, signal.SIGXFSZ)
+        return os.posix_spawn(ENTER, argv, os.environ, file_actions=actions, setsid=True, setsigdef=defaults)
+
     def become_program(self, request: wire.Message, fds: list[int], failed_fd: int) -> Program:
-        """In the child: give up everything that is the warden's, then exec, or return the code to run."""
+        """In a fork of the zygote: give up everything that is the warden's; returns the code to run."""
         try:
-            descriptors, entries = fds[:3], fds[3:]
-            enter_groups(entries)
+            enter_groups(fds[3:])
             os.setsid()
-            for target, descriptor in enumerate(descriptors):
+            for target, descriptor in enumerate(fds[:3]):
                 os.dup2(descriptor, target)
-            os.dup2(failed_fd, 3, inheritable=False)
+            os.dup2(failed_fd, 3)
             os.closerange(4, 1 << 20)
             for number, value in request["rlimits"]:
                 resource.setrlimit(number, (value, value))
@@ -154,18 +172,14 @@ class Warden:
             os.setresgid(self.program_id, self.program_id, self.program_id)
             # From uid 0 to another: the kernel empties the permitted, effective and ambient sets.
             os.setresuid(self.program_id, self.program_id, self.program_id)
-            if request["action"] != "exec":
-                os.close(3)
-                if request["action"] == "check":
-                    return zygote.check
-                assert self.zygote is not None
-                return self.zygote.run
-            for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
-                signal.signal(number, signal.SIG_DFL)
-            os.execve(request["argv"][0], request["argv"], request["env"])
+            os.close(3)
+            if request["action"] == "check":
+                return zygote.check
+            assert self.zygote is not None
+            return self.zygote.run
         except BaseException as error:
-            os.write(3, f"could not start the program: {error!r}".encode())
-        os._exit(1)
+            os.write(3, repr(error).encode())
+            os._exit(1)
 
     def sweep(self) -> bool:
         """Empty the scratch disk with the program's own uid. False where something could not be removed."""
@@ -265,7 +279,14 @@ def empty(directory: str) -> None:
         os.rmdir(path)
 
 
+def reserve_fds() -> None:
+    while (fd := os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)) < RESERVED_FDS:
+        pass
+    os.close(fd)
+
+
 if __name__ == "__main__":
+    reserve_fds()
     program = Warden(socket.socket(fileno=int(sys.argv[1]))).serve()
     if program is not None:
         # A forked child: nothing of the warden is below this frame but the module itself, and the interpreter ends

@@ -1,0 +1,54 @@
+/* enter: become the program. The last step between the warden and an exec'd program.
+ *
+ *     enter UID ENTRIES RESOURCE:LIMIT,... DIRECTORY PROGRAM [ARGUMENT ...]
+ *
+ * The warden spawns this (vfork and exec, so its own memory is not copied) with the program's stdin, stdout and stderr
+ * as 0 to 2, a close-on-exec pipe as 3, and ENTRIES descriptors from 4 on that lead into the program's cgroups. In
+ * this order: enter the cgroups, set the limits, take the uid (from 0 to another: the kernel drops every capability),
+ * close what is not the program's, exec. What goes wrong is written to descriptor 3, which a successful exec closes.
+ *
+ * In C because it was measured: forking the warden's interpreter instead costs 1.8 ms a test, this 0.5 ms.
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { FAILED_FD = 3, FIRST_ENTRY_FD = 4 };
+
+static void fail(const char *what) {
+    char message[256];
+    int length = snprintf(message, sizeof message, "%s: %s", what, strerror(errno));
+    if (write(FAILED_FD, message, (size_t)length) < 0) _exit(126);
+    _exit(127);
+}
+
+static void set_limits(char *list) {
+    for (char *item = strtok(list, ","); item != NULL; item = strtok(NULL, ",")) {
+        char *value;
+        int resource = (int)strtol(item, &value, 10);
+        rlim_t limit = strtoull(value + 1, NULL, 10);
+        if (setrlimit(resource, &(struct rlimit){limit, limit}) != 0) fail("setrlimit");
+    }
+}
+
+int main(int argc, char **argv, char **environment) {
+    if (argc < 6) return 127;
+    uid_t id = (uid_t)strtoul(argv[1], NULL, 10);
+    int entries = atoi(argv[2]);
+    for (int fd = FIRST_ENTRY_FD; fd < FIRST_ENTRY_FD + entries; fd++)
+        if (write(fd, "0", 1) != 1) fail("entering the cgroup");
+    set_limits(argv[3]);
+    if (setpriority(PRIO_PROCESS, 0, 0) != 0) fail("setpriority");
+    if (chdir(argv[4]) != 0) fail(argv[4]);
+    if (setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0) fail("taking the program's uid");
+    if (fcntl(FAILED_FD, F_SETFD, FD_CLOEXEC) != 0) fail("fcntl");
+    if (close_range(FIRST_ENTRY_FD, ~0U, 0) != 0) fail("close_range");
+    execve(argv[5], argv + 5, environment);
+    fail(argv[5]);
+}

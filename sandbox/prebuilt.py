@@ -1,0 +1,95 @@
+"""What cells need built once for the host: precompiled headers, and the launcher `enter`.
+
+A precompiled `bits/stdc++.h` turns 1.3 s of compiling most C++ programs into 0.4 s. g++ takes one only from the very
+compiler and flags that made it, so each C++ language has its own. Everything lies under names that hold whatever it
+was made from, so that nothing stale is ever used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from sandbox.config import SandboxConfig
+from sandbox.errors import HostError
+from sandbox.languages import HEADERS_IN_JAIL, Language, installed, version
+from sandbox.nsjail import JAIL_DIR
+
+HEADER = "bits/stdc++.h"
+ENTER_SOURCE = JAIL_DIR / "enter.c"
+ENTER_IN_JAIL = "/rkgrade-enter"
+C_COMPILER = ("/usr/bin/gcc", "-O2", "-static")
+
+
+def build(config: SandboxConfig) -> None:
+    """Build what is missing for the languages installed here; safe with many builders. Raises HostError."""
+    directory = config.prebuilt_dir
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for path in directory.glob(".building-*"):
+            shutil.rmtree(path)  # Of a builder that died: the lock is ours.
+        if not _enter(config).exists():
+            with _new(_enter(config).parent) as new:
+                _run([*C_COMPILER, "-o", str(new / "enter"), str(ENTER_SOURCE)])
+        for language in installed():
+            if language.header and not _header(config, language).exists():
+                with _new(_header(config, language)) as new:
+                    _precompile(language, new)
+
+
+def mounts(config: SandboxConfig) -> tuple[str, ...]:
+    """The binds ("source:destination") that show all this in a jail."""
+    headers = (
+        f"{_header(config, language)}:{HEADERS_IN_JAIL}/{language.id}" for language in installed() if language.header
+    )
+    return (f"{_enter(config)}:{ENTER_IN_JAIL}", *headers)
+
+
+def _enter(config: SandboxConfig) -> Path:
+    return config.prebuilt_dir / f"enter-{_key(*C_COMPILER, ENTER_SOURCE.read_text())}" / "enter"
+
+
+def _header(config: SandboxConfig, language: Language) -> Path:
+    return config.prebuilt_dir / f"{language.id}-{_key(version(language), *language.header)}"
+
+
+def _key(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _precompile(language: Language, directory: Path) -> None:
+    target = directory / f"{HEADER}.gch"
+    target.parent.mkdir()
+    source = directory / "all.hpp"
+    source.write_text(f"#include <{HEADER}>\n")
+    _run([*language.header, "-x", "c++-header", "-o", str(target), str(source)])
+    source.unlink()
+
+
+@contextlib.contextmanager
+def _new(final: Path) -> Iterator[Path]:
+    """A directory to build in, which becomes the final one, readable to the jail's users, once all went well."""
+    temporary = Path(tempfile.mkdtemp(prefix=".building-", dir=final.parent))
+    try:
+        yield temporary
+        for path in (temporary, *temporary.rglob("*")):
+            path.chmod(0o755)
+        temporary.rename(final)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    except FileNotFoundError as error:
+        raise HostError(f"{command[0]} is missing: apt-get install gcc g++") from error
+    if done.returncode != 0:
+        raise HostError(f"{' '.join(command)} failed: {done.stderr[:500]}")
