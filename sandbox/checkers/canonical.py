@@ -5,7 +5,7 @@ A stream is read in blocks and holds no more than a few of them. Knows nothing o
 
 Runs of whitespace are found by arithmetic on a whole block taken as one integer, a byte a lane. Splitting into
 tokens or lines would cost more the shorter they are, and outputs of one-byte tokens are the ones a hostile or
-broken program prints; this way a block costs the same 2 to 6 ns a byte whatever stands in it.
+broken program prints; this way a block costs the same 1 to 6 ns a byte whatever stands in it.
 """
 
 from __future__ import annotations

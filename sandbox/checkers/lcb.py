@@ -8,6 +8,7 @@ as characters of their own, equal only to themselves.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import InvalidOperation
 
 from sandbox.checkers.canonical import (
@@ -16,7 +17,6 @@ from sandbox.checkers.canonical import (
     Canonical,
     LineRule,
     TokenRule,
-    blocks,
     collapse_spaces,
     table,
 )
@@ -40,30 +40,37 @@ _LONGEST_REWRITTEN = max(map(len, _REWRITTEN))
 
 
 def with_ascii_space(text: memoryview, block_bytes: int = BLOCK_BYTES) -> memoryview:
-    """The text with all its whitespace in ASCII: itself where it is all ASCII, else a copy.
+    """The text with all its whitespace in ASCII: itself where it has no other, else a copy.
 
-    The one place in the text checkers that may copy a whole text.
+    The one place in the text checkers that copies a whole text (up to threefold, where it is all U+0085).
     """
-    if all(block.isascii() and b"\x1c" not in block for block in blocks(text, block_bytes)):
+    if not any(map(_has_wide_space, _characters(text, block_bytes))):
         return text
     rewritten = bytearray()
+    for block in _characters(text, block_bytes):
+        # \x1c comes first in the dictionary, so none that was put there is taken for a real one.
+        for space, instead in _REWRITTEN.items():
+            block = block.replace(space, instead)
+        rewritten += block
+    return memoryview(rewritten)
+
+
+def _has_wide_space(block: bytes) -> bool:
+    if block.isascii():
+        return b"\x1c" in block
+    return any(space in block for space in _REWRITTEN)
+
+
+def _characters(text: memoryview, block_bytes: int) -> Iterator[bytes]:
+    """The text in blocks that are never cut between the bytes of a wide space."""
     at = 0
     while at < len(text):
         stop = min(at + max(block_bytes, _LONGEST_REWRITTEN), len(text))
         for _ in range(_LONGEST_REWRITTEN - 1):
-            # Never between the bytes of one character.
             if stop < len(text) and text[stop] & 0xC0 == 0x80:
                 stop -= 1
-        rewritten += _rewritten(bytes(text[at:stop]))
+        yield bytes(text[at:stop])
         at = stop
-    return memoryview(rewritten)
-
-
-def _rewritten(block: bytes) -> bytes:
-    # \x1c comes first in the dictionary, so none that was put there is taken for a real one.
-    for space, instead in _REWRITTEN.items():
-        block = block.replace(space, instead)
-    return block
 
 
 _BLANK_TO_SPACE = table(STR_SPACE.replace(b"\n", b""), 0x20)
