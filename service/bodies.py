@@ -7,13 +7,14 @@ having cost little more memory than the limit. Knows nothing of what the bodies 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import zlib
 from collections.abc import Iterator
 from typing import Protocol, TypeVar
 
 import zstandard
 from pydantic import BaseModel, ValidationError
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from service.errors import BodyTooLarge, ClientGone, MalformedBody, UnsupportedEncoding, invalid_request
 
@@ -126,17 +127,17 @@ async def read_body(request: Request, limit_bytes: int) -> bytearray:
     """The request's body, decompressed.
 
     Raises BodyTooLarge past `limit_bytes` (after decompression), UnsupportedEncoding, MalformedBody, and
-    starlette's ClientDisconnect where the client leaves in the middle.
+    ClientGone where the client leaves in the middle.
     """
-    encoding = request.headers.get("content-encoding", "")
+    arriving = _Arriving(request)
     try:
-        decoder = _decoder(encoding)
+        decoder = _decoder(request.headers.get("content-encoding", ""))
         declared = request.headers.get("content-length", "")
         if isinstance(decoder, _Identity) and declared.isdecimal() and int(declared) > limit_bytes:
             raise _too_large(limit_bytes)
         body = bytearray()
-        async for chunk in request.stream():
-            for piece in decoder.feed(chunk):
+        while arriving.more:
+            for piece in decoder.feed(await arriving.chunk()):
                 if len(body) + len(piece) > limit_bytes:
                     raise _too_large(limit_bytes)
                 body += piece
@@ -144,27 +145,39 @@ async def read_body(request: Request, limit_bytes: int) -> bytearray:
                     await asyncio.sleep(0)
         decoder.finish()
     except (BodyTooLarge, MalformedBody, UnsupportedEncoding):
-        await _linger(request)
+        await _linger(arriving)
         raise
     return body
+
+
+class _Arriving:
+    """The chunks of a body, and whether there are more: asking for one past the last would wait for ever."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self.more = True
+
+    async def chunk(self) -> bytes:
+        message = await self._request.receive()
+        if message["type"] != "http.request":
+            self.more = False
+            raise ClientGone("the client left before its body had arrived")
+        self.more = message.get("more_body", False)
+        chunk: bytes = message.get("body", b"")
+        return chunk
 
 
 def _too_large(limit_bytes: int) -> BodyTooLarge:
     return BodyTooLarge(f"the body is larger than {limit_bytes // 2**20} MiB after decompression")
 
 
-async def _linger(request: Request) -> None:
+async def _linger(arriving: _Arriving) -> None:
     """Read on and forget, for a while: closing on a client that still writes would lose it the answer."""
     left = _LINGER_BYTES
-    try:
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LINGER_S):
-            while left > 0:
-                message = await request.receive()
-                if message["type"] != "http.request" or not message.get("more_body", False):
-                    return
-                left -= len(message.get("body", b""))
-    except TimeoutError:
-        return
+            while arriving.more and left > 0:
+                left -= len(await arriving.chunk())
 
 
 async def parse_body(model: type[ModelT], body: bytes | bytearray) -> ModelT:
@@ -182,9 +195,5 @@ def _parse(model: type[ModelT], body: bytes | bytearray) -> ModelT:
 
 
 async def read_model(request: Request, model: type[ModelT], limit_bytes: int) -> ModelT:
-    """`read_body` and `parse_body` in one. Raises what they raise, and ClientGone."""
-    try:
-        body = await read_body(request, limit_bytes)
-    except ClientDisconnect:
-        raise ClientGone("the client left before its body had arrived") from None
-    return await parse_body(model, body)
+    """`read_body` and `parse_body` in one. Raises what they raise."""
+    return await parse_body(model, await read_body(request, limit_bytes))

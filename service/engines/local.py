@@ -24,7 +24,7 @@ import socket
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,10 +161,15 @@ class LocalEngine:
         secure: bool,
         graders: Mapping[str, GraderInfo],
         store: ProblemStore,
+        sweep: Callable[[], object],
         metrics: Metrics,
         command: Sequence[str] = (sys.executable, "-m", "service.engines.worker"),
     ) -> None:
-        """`graders`: by language id, what results say of it. `metrics`: what this engine counts in."""
+        """An engine that is ready to be started.
+
+        `graders`: by language id, what results say of it. `sweep` clears what a killed worker left in the
+        kernel, and blocks. `metrics`: what this engine counts in.
+        """
         self._setups = tuple(setups)
         self._languages = languages
         self._queue_size = queue_size
@@ -173,6 +178,7 @@ class LocalEngine:
         self.secure = secure
         self._graders = graders
         self._store = store
+        self._sweep = sweep
         self._command = tuple(command)
         self._numbers = itertools.count()
         self._queue: deque[_Pending] = deque()
@@ -313,6 +319,7 @@ class LocalEngine:
                     await worker.end()
             self._metrics.worker_died()
             _log.error("a worker died", slot=setup.slot, again_in_s=backoff_s)
+            await asyncio.to_thread(self._sweep)
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
 
@@ -368,7 +375,8 @@ class LocalEngine:
             self._queue.appendleft(pending)
             self._wake_one()
             return
-        graded = await asyncio.to_thread(self.fault, pending.job, "the grader's worker died twice over this grade")
+        message = "the grader's worker died twice over this grade"
+        graded = await asyncio.to_thread(self.fault, pending.job, message)
         self._deliver(pending, graded)
 
     def _resolve(self, pending: _Pending, answer: Frame) -> None:

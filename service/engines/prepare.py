@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sandbox import host, languages
+from sandbox import cgroups, host, languages
 from sandbox.config import SandboxConfig
+from sandbox.host import HostReport
 from service.contract import GraderInfo
 from service.engines.base import LanguageInfo
 from service.engines.local import LocalEngine, WorkerSetup
@@ -21,6 +22,19 @@ def sandbox_config(settings: Settings) -> SandboxConfig:
     )
 
 
+def graders_of(report: HostReport) -> dict[str, GraderInfo]:
+    """By id of each language installed here: what results say of the grader."""
+    return {
+        language.id: GraderInfo(
+            version=VERSION,
+            sandbox=report.sandbox,
+            language_version=language.version,
+            secure=report.secure,
+        )
+        for language in languages.available()
+    }
+
+
 def local_engine(settings: Settings, metrics: Metrics) -> LocalEngine:
     """An engine that is ready to be started. Blocks while the host is checked and swept and headers are
     built.
@@ -29,16 +43,7 @@ def local_engine(settings: Settings, metrics: Metrics) -> LocalEngine:
     """
     config = sandbox_config(settings)
     report = host.prepare(config)
-    installed = languages.available()
-    graders = {
-        language.id: GraderInfo(
-            version=VERSION,
-            sandbox=report.sandbox,
-            language_version=language.version,
-            secure=report.secure,
-        )
-        for language in installed
-    }
+    graders = graders_of(report)
     setups = [
         WorkerSetup(
             slot=slot,
@@ -61,12 +66,17 @@ def local_engine(settings: Settings, metrics: Metrics) -> LocalEngine:
                 language.aliases,
                 languages.REGISTRY[language.id].self_test,
             )
-            for language in installed
+            for language in languages.available()
         ),
         sandbox=report.sandbox,
         secure=report.secure,
         graders=graders,
         store=ProblemStore(settings.problems_dir),
         queue_size=settings.queue_size,
+        sweep=(lambda: None) if settings.insecure_no_cgroup else _sweep,
         metrics=metrics,
     )
+
+
+def _sweep() -> None:
+    cgroups.sweep(cgroups.here())

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from service.cli import serve
+from service.settings import Settings, usable_cores
+
+
+def test_defaults_serve_on_the_loopback_with_a_worker_per_core() -> None:
+    settings = Settings()
+    assert (settings.host, settings.port) == ("127.0.0.1", 8000)
+    assert settings.workers == len(usable_cores())
+    assert settings.body_limit_bytes == 256 * 2**20
+    assert settings.insecure_no_cgroup is False
+
+
+def test_environment_sets_every_kind_of_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RKGRADE_DATA_DIR", "/srv/grader")
+    monkeypatch.setenv("RKGRADE_WORKERS", "1")
+    monkeypatch.setenv("RKGRADE_DRAIN_TIMEOUT_S", "2.5")
+    monkeypatch.setenv("RKGRADE_INSECURE_NO_CGROUP", "true")
+    monkeypatch.setenv("RKGRADE_LOG_FORMAT", "json")
+    settings = Settings()
+    assert settings.data_dir == Path("/srv/grader")
+    assert settings.problems_dir == Path("/srv/grader/problems")
+    assert settings.workers == 1
+    assert settings.drain_timeout_s == 2.5
+    assert settings.insecure_no_cgroup is True
+    assert settings.log_format == "json"
+
+
+def test_a_flag_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RKGRADE_PORT", "9000")
+    assert Settings(port=9001).port == 9001
+
+
+def test_more_workers_than_cores_are_refused() -> None:
+    with pytest.raises(ValidationError, match="need as many cores"):
+        Settings(workers=len(usable_cores()) + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("RKGRADE_PORT", "eight"), ("RKGRADE_QUEUE_SIZE", "0"), ("RKGRADE_LOG_LEVEL", "loud")],
+)
+def test_a_malformed_variable_is_refused(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ValidationError):
+        Settings()
+
+
+def test_flags_mirror_the_settings() -> None:
+    assert set(inspect.signature(serve).parameters) == set(Settings.model_fields)
