@@ -1,0 +1,5 @@
+n = int(input())
+d = input().split()
+people = list(range(2, n + 1))
+people.sort(key=lambda person: d[person - 2])
+print(1, *people)
