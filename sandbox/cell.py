@@ -253,10 +253,13 @@ class Cell:
             status, said_cpu_s, collected = signal.SIGKILL.value, 0.0, {}
         else:
             message, fds = answer
-            status, said_cpu_s = int(message["status"]), float(message["cpu_s"])
-            wall_s = min(wall_s, float(message["wall_s"]))
-            collected = dict(zip(message["collected"], fds, strict=True))
-            self._sweeping = bool(message["sweeping"])
+            try:
+                status, said_cpu_s = int(message["status"]), float(message["cpu_s"])
+                wall_s = min(wall_s, float(message["wall_s"]))
+                collected = dict(zip(message["collected"], fds, strict=True))
+                self._sweeping = bool(message["sweeping"])
+            except (KeyError, TypeError, ValueError) as error:
+                raise GraderFault(f"the warden broke the protocol: {error!r}") from error
         written = len(stdout) + len(stderr)
         exit_code = os.waitstatus_to_exitcode(status)
         died_of = -exit_code if exit_code < 0 else None
@@ -357,7 +360,8 @@ def _rlimits(limits: Limits, *, counted: bool) -> list[tuple[int, int]]:
         (resource.RLIMIT_FSIZE, limits.output_bytes + 1),
         (resource.RLIMIT_STACK, min(limits.memory_bytes, nsjail.STACK_BYTES)),
         (resource.RLIMIT_CPU, int(limits.cpu_s) + 2),
-        (resource.RLIMIT_CORE, 0),
+        # Not 0: a core handler behind a pipe is spared only by a limit of 1, in which no plain core file fits either.
+        (resource.RLIMIT_CORE, 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1),
         (resource.RLIMIT_NOFILE, 1024),
         (resource.RLIMIT_MEMLOCK, 64 * 1024),
     ]

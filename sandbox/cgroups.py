@@ -32,6 +32,10 @@ WARDEN_BYTES = 256 * 2**20
 """What the warden may hold beyond the program's own limit (compiled code of the submission, its files)."""
 
 
+LEFT_BYTES = 2 * 2**20
+"""What earlier runs may leave charged to a group before it is emptied by force."""
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """The kernel's account of one run."""
@@ -310,6 +314,10 @@ class V1Cell:
         if self._limits != (memory_bytes, processes):
             self._set_limits(memory_bytes, processes)
         self._peak.write(0)
+        if int(self._peak.read()) > LEFT_BYTES:
+            # Kernel objects and file pages of earlier runs: not this run's.
+            (self._memory / "memory.force_empty").write_text("0")
+            self._peak.write(0)
         self._cpu_before = int(self._cpu.read())
         self._oom_before = self._oom_kills()
         return [entry.fd for entry in self._entries]

@@ -33,6 +33,7 @@ def prepare(config: SandboxConfig) -> HostReport:
     nsjail.binary()
     if not Path(languages.PYTHON).exists():
         raise HostError(f"{languages.PYTHON} runs in every cell and is missing: apt-get install python3")
+    _check_data_dir(config.data_dir)
     config.data_dir.mkdir(parents=True, exist_ok=True)
     swept = 0
     name = cgroups.NoCgroups.version
@@ -44,3 +45,11 @@ def prepare(config: SandboxConfig) -> HostReport:
     prebuilt.build(config)
     CompileCache(config).sweep()
     return HostReport(f"nsjail, {name}", not config.insecure_no_cgroup, swept)
+
+
+def _check_data_dir(data_dir: Path) -> None:
+    """Problems lie there, with their expected outputs: no jail may show it. Raises HostError."""
+    resolved = data_dir.resolve()
+    for shown in nsjail.READ_ONLY:
+        if resolved.is_relative_to(shown):
+            raise HostError(f"the data directory {data_dir} lies in {shown}, which programs can read: choose another")

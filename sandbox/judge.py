@@ -337,11 +337,15 @@ class _Run:
 
 
 def _twice(work: Callable[[], T]) -> T:
-    """Do the work, and once more after a fault of ours. Raises the second GraderFault."""
+    """Do the work, and once more after a fault of ours. Raises GraderFault for the second one."""
     try:
         return work()
-    except GraderFault:
+    except (GraderFault, OSError):
+        pass
+    try:
         return work()
+    except OSError as error:
+        raise GraderFault(f"this host refused: {error}") from error
 
 
 def _host_was_short(attempt: _Attempt, before: Stall) -> bool:

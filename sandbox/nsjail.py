@@ -98,8 +98,8 @@ def command(argv: list[str], *, host_uid: int, pass_fd: int, scratch_bytes: int,
         options += ["-s", f"/proc/self/fd/{number}:/dev/{name}"]
     options += ["-m", f"none:/prog:tmpfs:size={scratch_bytes},mode=755"]
     options += ["-m", f"none:/box:tmpfs:{scratch}", "-m", f"none:/tmp:tmpfs:{scratch}"]
-    for limit in ("as", "cpu", "fsize", "nofile", "nproc"):
+    for limit in ("as", "core", "cpu", "fsize", "nofile", "nproc"):
         options += [f"--rlimit_{limit}", "hard"]
-    options += ["--rlimit_core", "0", "--rlimit_stack", str(STACK_BYTES >> 20)]
+    options += ["--rlimit_stack", str(STACK_BYTES >> 20)]
     options += ["--iface_no_lo", "--pass_fd", str(pass_fd), "--seccomp_policy", str(SECCOMP_POLICY)]
     return [binary(), *options, "--", *argv]

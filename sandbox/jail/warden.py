@@ -139,7 +139,7 @@ class Warden:
                 # Only a kill, or the end of the judge, can come in the middle of a run.
                 if wire.receive(self.sock) is None:
                     os._exit(0)
-                os.kill(-1, signal.SIGKILL)
+                kill_everything()
         finally:
             os.close(pidfd)
         _, status, usage = os.wait4(pid, 0)
@@ -217,18 +217,22 @@ def load(files: list[tuple[str, int]], fds: list[int]) -> None:
     close_all(fds)
 
 
+def kill_everything() -> None:
+    """kill(-1) walks all processes but this one under the kernel's process lock: none can fork its way out."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
 def end_everything() -> None:
-    """Kill and reap whatever is left. kill(-1) walks all processes but this one under the kernel's process lock."""
-    while True:
-        try:
-            os.kill(-1, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        try:
-            while True:
-                os.waitpid(-1, 0)
-        except ChildProcessError:
-            return
+    """Kill and reap whatever is left."""
+    kill_everything()
+    try:
+        while True:
+            os.waitpid(-1, 0)
+    except ChildProcessError:
+        return
 
 
 def collect(names: list[str]) -> tuple[list[str], list[int]]:
