@@ -11,6 +11,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ def examine(config: SandboxConfig) -> Iterator[Finding]:
     yield user_namespaces()
     yield control_groups()
     yield seccomp()
+    yield reachable(config)
     yield jail(config)
     yield from compilers()
     yield disk(config)
@@ -170,6 +172,28 @@ def seccomp(proc: Path = _PROC) -> Finding:
     if not actions.is_file() or "errno" not in actions.read_text().split():
         return _failed("seccomp", "no filters in this kernel", "use a kernel with CONFIG_SECCOMP_FILTER")
     return _ok("seccomp", "filters that answer with an error")
+
+
+def reachable(config: SandboxConfig) -> Finding:
+    """Whether cells, which are nobody in particular on the host, can see what is mounted from these folders."""
+    for folder in (nsjail.JAIL_DIR, config.data_dir):
+        hidden = hidden_part(folder)
+        if hidden is not None:
+            return _failed(
+                "folders",
+                f"cells cannot see into {hidden}, where {folder} lies",
+                f"chmod o+x {hidden}, or use a folder that lies elsewhere (RKGRADE_DATA_DIR for the data)",
+            )
+    return _ok("folders", "cells can see what they need of the program's and of the data folder")
+
+
+def hidden_part(folder: Path) -> Path | None:
+    """The uppermost part of the path that others than its owner may not pass through, or None."""
+    path = folder.absolute()
+    for part in (*reversed(path.parents), path):
+        if part.exists() and not part.stat().st_mode & stat.S_IXOTH:
+            return part
+    return None
 
 
 def jail(config: SandboxConfig) -> Finding:

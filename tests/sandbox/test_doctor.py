@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,8 @@ def outcome(finding: Finding) -> tuple[Status, str]:
 
 
 @pytest.mark.jail
-def test_a_host_that_can_run_cells_passes_every_check(tmp_path: Path) -> None:
-    findings = list(doctor.examine(SandboxConfig(tmp_path)))
+def test_a_host_that_can_run_cells_passes_every_check() -> None:
+    findings = list(doctor.examine(SandboxConfig(Path("/var/lib/rkgrade"))))
 
     assert [f for f in findings if f.status is Status.FAILED] == []
     assert [f.name for f in findings] == [
@@ -41,6 +42,7 @@ def test_a_host_that_can_run_cells_passes_every_check(tmp_path: Path) -> None:
         "user namespaces",
         "cgroups",
         "seccomp",
+        "folders",
         "nsjail",
         "python3",
         "gcc",
@@ -71,6 +73,17 @@ def test_a_jail_that_cannot_be_made_is_reported_with_the_kernel_s_word() -> None
 
     assert finding.status is Status.FAILED
     assert finding.found.startswith("no jail can be made: ")
+
+
+def test_a_folder_that_cells_cannot_see_into_is_named() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        (home / "data").mkdir()
+        home.chmod(0o700)
+        assert doctor.hidden_part(home / "data" / "not-made") == home
+        assert outcome(doctor.reachable(SandboxConfig(home / "data")))[0] is Status.FAILED
+        home.chmod(0o711)
+        assert doctor.hidden_part(home / "data" / "not-made") is None
 
 
 @pytest.mark.parametrize(
@@ -193,9 +206,7 @@ def test_cores(tmp_path: Path, files: dict[str, str], status: Status) -> None:
 MEMINFO = "MemTotal:       16777216 kB\nMemFree:         1048576 kB\nMemAvailable:    8388608 kB\n"
 
 
-@pytest.mark.parametrize(
-    ("overcommit", "status"), [("0", Status.OK), ("1", Status.OK), ("2", Status.WARNING)]
-)
+@pytest.mark.parametrize(("overcommit", "status"), [("0", Status.OK), ("1", Status.OK), ("2", Status.WARNING)])
 def test_memory(tmp_path: Path, overcommit: str, status: Status) -> None:
     proc = tree(tmp_path, {"meminfo": MEMINFO, "sys/vm/overcommit_memory": f"{overcommit}\n"})
     finding = doctor.memory(proc)

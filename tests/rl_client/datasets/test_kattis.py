@@ -102,9 +102,7 @@ def test_limits(tmp_path: Path, files: dict[str, str | bytes | None], expected: 
 def tokens(
     *, case_sensitive: bool = False, absolute: float | None = None, relative: float | None = None
 ) -> TokensChecker:
-    return TokensChecker(
-        type="tokens", case_sensitive=case_sensitive, float_absolute=absolute, float_relative=relative
-    )
+    return TokensChecker(type="tokens", case_sensitive=case_sensitive, float_absolute=absolute, float_relative=relative)
 
 
 @pytest.mark.parametrize(
@@ -140,9 +138,7 @@ def test_validator_flags(tmp_path: Path, flags: str, expected: TokensChecker | E
 
 
 def test_an_unused_validator_of_a_legacy_package_does_not_matter(tmp_path: Path) -> None:
-    package = write_package(
-        tmp_path, {"output_validators/check.py": "", "problem.yaml": "validation: default\n"}
-    )
+    package = write_package(tmp_path, {"output_validators/check.py": "", "problem.yaml": "validation: default\n"})
     assert read_package(package).checker == tokens()
 
 

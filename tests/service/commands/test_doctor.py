@@ -1,0 +1,28 @@
+"""`rkgrade doctor` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.service.commands.conftest import Run
+
+
+@pytest.mark.jail
+def test_doctor_shows_every_finding(rkgrade: Run) -> None:
+    shown, lines = rkgrade("doctor"), rkgrade("doctor", "--json")
+
+    assert (shown.returncode, lines.returncode) == (0, 0)
+    findings = [json.loads(line) for line in lines.stdout.splitlines()]
+    assert {finding["status"] for finding in findings} <= {"ok", "warning"}
+    for finding in findings:
+        assert f"{finding['name']} " in shown.stdout
+
+
+def test_doctor_exits_with_1_where_something_fails(rkgrade: Run) -> None:
+    done = rkgrade("doctor", "--json", "--data-dir", "/proc/sys/rkgrade")
+
+    assert done.returncode == 1
+    findings = {finding["name"]: finding for finding in map(json.loads, done.stdout.splitlines())}
+    assert (findings["disk"]["status"], findings["disk"]["found"]) == ("failed", "/proc/sys is not writable")
