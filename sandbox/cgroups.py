@@ -174,9 +174,13 @@ def _prepare_v2(base: Path) -> None:
 # Owners, and what dead ones left
 
 
-def _start_time(pid: int | str) -> str:
-    """Field 22 of /proc/PID/stat: with the PID, names a process for good. Raises FileNotFoundError."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+def _state_and_start_time(pid: int | str) -> tuple[str, str]:
+    """Fields 3 and 22 of /proc/PID/stat; the second, with the PID, names a process for good.
+
+    Raises FileNotFoundError or ProcessLookupError where there is no such process.
+    """
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return fields[0], fields[19]
 
 
 def _pid_namespace() -> str:
@@ -184,16 +188,19 @@ def _pid_namespace() -> str:
 
 
 def _owner_name() -> str:
-    return f"rkgrade-{_pid_namespace()}-{os.getpid()}-{_start_time('self')}"
+    _, start_time = _state_and_start_time("self")
+    return f"rkgrade-{_pid_namespace()}-{os.getpid()}-{start_time}"
 
 
 def _is_alive(namespace: str, pid: str, start_time: str) -> bool:
     if namespace != _pid_namespace():
         return True  # Another container's: not ours to judge.
     try:
-        return _start_time(pid) == start_time
-    except FileNotFoundError:
+        state, found = _state_and_start_time(pid)
+    except (FileNotFoundError, ProcessLookupError):
         return False
+    # A zombie is dead: in a container whose process 1 reaps nobody, it stays one for good.
+    return found == start_time and state not in "ZX"
 
 
 def sweep(hierarchies: Hierarchies) -> int:
