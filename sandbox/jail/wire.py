@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import array
 import json
+import os
 import socket
 from collections.abc import Sequence
 
@@ -60,9 +61,14 @@ def receive(sock: socket.socket) -> tuple[Message, list[int]] | None:
     fds = list(received)
     if not data:
         return None
-    if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
-        raise ValueError("truncated message")
-    message = json.loads(data)
-    if not isinstance(message, dict):
-        raise ValueError("message is not an object")  # noqa: TRY004
+    try:
+        if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+            raise ValueError("truncated message")
+        message = json.loads(data)
+        if not isinstance(message, dict):
+            raise ValueError("message is not an object")  # noqa: TRY004
+    except ValueError:
+        for fd in fds:
+            os.close(fd)
+        raise
     return message, fds
