@@ -1,0 +1,118 @@
+"""What the sandbox's tests share: small problems, and a look from outside at the processes of this test's cells."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox import cgroups
+from sandbox.checkers import Checker, Tokens
+from sandbox.problem import Limits, Problem, Test
+from sandbox.stdin import Stdin
+
+MB = 2**20
+
+#: A range of its own, so that other graders at work on this host are not mistaken for cells of these tests.
+UID_BASE = 740_000
+UIDS = range(UID_BASE, UID_BASE + 4096)
+
+ROOMY = Limits(cpu_s=5.0, wall_s=20.0, memory_bytes=256 * MB, output_bytes=MB)
+"""For programs that no limit shall stop, on a loaded host neither."""
+
+
+def wait_until(condition: Callable[[], object], what: str, within_s: float = 20.0) -> None:
+    """Poll until the condition holds; fail where it does not in time."""
+    until = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < until, f"not within {within_s} s: {what}"
+        time.sleep(0.002)
+
+
+def problem(*tests: tuple[bytes, bytes], checker: Checker | None = None, ignore_exit_code: bool = False) -> Problem:
+    """A problem of (input, expected output) pairs, whose input lengths are those of the inputs."""
+    return Problem(
+        tuple(Test(index, None, len(given), Stdin(given), wanted) for index, (given, wanted) in enumerate(tests)),
+        checker or Tokens(),
+        ignore_exit_code,
+    )
+
+
+def processes_in(groups: str) -> list[int]:
+    """Processes in groups of this process's cells whose names match, such as "*-warden" or "*-program"."""
+    found: list[int] = []
+    base = cgroups.here().directories["memory"]
+    for path in base.glob(f"rkgrade-*-{os.getpid()}-*/{groups}/cgroup.procs"):
+        # A group may be removed between being listed and being read.
+        with contextlib.suppress(OSError):
+            found += map(int, path.read_text().split())
+    return found
+
+
+def jailed() -> list[int]:
+    """Processes on this host that run with a uid of these tests' cells."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if entry.stat().st_uid in UIDS:
+                    found.append(int(entry.name))
+    return found
+
+
+def groups_left() -> list[Path]:
+    """Control groups that this process has made and not removed, the owner's own directories aside."""
+    return [
+        path
+        for owner in cgroups.owned_directories(cgroups.here())
+        if f"-{os.getpid()}-" in owner.name
+        for path in owner.iterdir()
+        if path.is_dir()
+    ]
+
+
+def open_fds() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What cells hold on this host."""
+
+    jailed: tuple[int, ...]
+    groups: tuple[Path, ...]
+    fds: int
+
+
+def footprint() -> Footprint:
+    return Footprint(tuple(sorted(jailed())), tuple(sorted(groups_left())), open_fds())
+
+
+@contextlib.contextmanager
+def while_running(act: Callable[[int], object], *, times: int = 1) -> Iterator[list[int]]:
+    """Call `act` with a warden's process id each time a program of one not yet met is seen to run.
+
+    Yields the wardens acted on so far.
+    """
+    met: list[int] = []
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.is_set() and len(met) < times:
+            wardens = [pid for pid in processes_in("*-warden") if pid not in met] if processes_in("*-program") else []
+            if wardens:
+                met.append(wardens[0])
+                act(wardens[0])
+            time.sleep(0.002)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield met
+    finally:
+        over.set()
+        watcher.join()
