@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -119,9 +120,15 @@ def _ready(server: Server) -> bool:
 
 
 @pytest.fixture(scope="session")
-def grader_data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Shared by all servers of the session, so that headers are built once."""
-    return tmp_path_factory.mktemp("grader-data")
+def grader_data_dir() -> Iterator[Path]:
+    """Shared by all servers of the session, so that headers are built once.
+
+    Not below pytest's own directory, which is closed to the users that cells run as.
+    """
+    with tempfile.TemporaryDirectory(prefix="rkgrade-tests-") as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        yield directory
 
 
 @pytest.fixture(scope="session")
