@@ -1,0 +1,87 @@
+"""The set-up scripts: what they say where something is missing, and what the lock files may hold."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LOCKS = ("server", "dev")
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+
+@pytest.fixture
+def checkout() -> Iterator[Path]:
+    """The scripts in a folder that anybody may look into, with nothing set up yet."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(ROOT / "scripts", folder / "scripts")
+        folder.chmod(0o755)
+        yield folder
+
+
+@pytest.fixture
+def bare_path(checkout: Path) -> str:
+    """A PATH with what bash scripts need and no compiler."""
+    programs = checkout / "bin"
+    programs.mkdir()
+    for name in ("bash", "dirname", "basename"):
+        found = shutil.which(name)
+        assert found is not None
+        (programs / name).symlink_to(found)
+    programs.chmod(0o755)
+    return str(programs)
+
+
+@pytest.mark.jail
+@pytest.mark.parametrize("script", ["run", "test"])
+def test_without_root_and_compilers_all_that_is_missing_is_said_at_once(
+    checkout: Path, bare_path: str, script: str
+) -> None:
+    done = subprocess.run(
+        [*NOBODY, "env", f"PATH={bare_path}", checkout / "scripts" / script],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"{script}: missing packages: install them with: apt-get install gcc g++\n" in done.stderr
+    assert f"{script}: missing rights: cells need root" in done.stderr
+    assert not (checkout / ".venv").exists()
+
+
+def releases(lock: str) -> dict[str, str]:
+    """Each release in a lock with the text of its entry."""
+    entries = re.split(r"\n(?=\S)", (ROOT / "requirements" / f"{lock}.txt").read_text())
+    return {entry.partition(" ")[0]: entry.strip() for entry in entries}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_locks_name_releases_and_hashes_and_nothing_else(lock: str) -> None:
+    line = re.compile(r"[a-z0-9-]+==[\w.+!]+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
+    lines = (ROOT / "requirements" / f"{lock}.txt").read_text().splitlines()
+    assert [text for text in lines if not line.fullmatch(text)] == []
+    assert [name for name, entry in releases(lock).items() if "--hash" not in entry] == []
+
+
+def test_the_dev_lock_holds_the_server_lock() -> None:
+    server, dev = releases("server"), releases("dev")
+    assert {name: dev.get(name) for name in server} == {**server}
+
+
+@pytest.mark.parametrize(("lock", "extras"), [("server", ("cli", "server")), ("dev", ("cli", "server", "dev"))])
+def test_locks_hold_what_pyproject_asks_for(lock: str, extras: tuple[str, ...]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *(one for extra in extras for one in project["optional-dependencies"][extra])]
+    names = {re.match(r"[\w-]+", one)[0].lower().replace("_", "-") for one in asked}  # type: ignore[index]
+    locked = {name.partition("==")[0] for name in releases(lock)}
+    assert names - locked - {"rkgrade"} == set()
+    assert "setuptools" in locked
