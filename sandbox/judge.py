@@ -151,6 +151,11 @@ class Judge:
         self._cgroups.close()
         self._turn.close()
 
+    @property
+    def cells_started(self) -> int:
+        """Since this judge was made, warm ones included."""
+        return self._cells_made
+
     # -- what a run needs of its judge
 
     @property
