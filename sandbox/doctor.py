@@ -175,16 +175,12 @@ def seccomp(proc: Path = _PROC) -> Finding:
 
 
 def reachable(config: SandboxConfig) -> Finding:
-    """Whether cells, which are nobody in particular on the host, can see what is mounted from these folders."""
-    for folder in (nsjail.JAIL_DIR, config.data_dir):
-        hidden = hidden_part(folder)
-        if hidden is not None:
-            return _failed(
-                "folders",
-                f"cells cannot see into {hidden}, where {folder} lies",
-                f"chmod o+x {hidden}, or use a folder that lies elsewhere (RKGRADE_DATA_DIR for the data)",
-            )
-    return _ok("folders", "cells can see what they need of the program's and of the data folder")
+    """Whether cells, which have uids of their own, can see what is made for them in the data directory."""
+    hidden = hidden_part(config.data_dir)
+    if hidden is not None:
+        remedy = f"chmod o+x {hidden}, or set RKGRADE_DATA_DIR to a directory elsewhere"
+        return _failed("data directory", f"cells cannot see into {hidden}", remedy)
+    return _ok("data directory", f"{config.data_dir}, where cells can see what is made for them")
 
 
 def hidden_part(folder: Path) -> Path | None:
@@ -235,15 +231,16 @@ def jail(config: SandboxConfig) -> Finding:
 
 
 def compilers() -> Iterator[Finding]:
-    """The toolchains of the languages, as the jail would see them."""
-    for program, package in (
-        ("/usr/bin/python3", "python3"),
-        ("/usr/bin/gcc", "gcc"),
-        ("/usr/bin/g++", "g++"),
+    """The toolchains of the languages. Python runs in every cell, and gcc builds the launcher that all of them hold."""
+    for program, package, needed in (
+        ("/usr/bin/python3", "python3", True),
+        ("/usr/bin/gcc", "gcc", True),
+        ("/usr/bin/g++", "g++", False),
     ):
         name = Path(program).name
         if shutil.which(program) is None:
-            yield _warning(name, f"no {program}: its languages are not offered", f"apt-get install {package}")
+            judge = _failed if needed else _warning
+            yield judge(name, f"no {program}", f"apt-get install {package}")
         else:
             words = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
             yield _ok(name, words.splitlines()[0])

@@ -42,7 +42,7 @@ def test_a_host_that_can_run_cells_passes_every_check() -> None:
         "user namespaces",
         "cgroups",
         "seccomp",
-        "folders",
+        "data directory",
         "nsjail",
         "python3",
         "gcc",
