@@ -48,6 +48,9 @@ START_S = 30.0
 KILL_GRACE_S = 5.0
 SWEEP_S = 10.0
 
+#: How far, in wall limits, waiting for a core can put off the end of a run.
+MAX_WAIT_FACTOR = 10
+
 #: Room on the scratch disks: more than any memory limit, so that the cgroup, which counts files there, always decides.
 SCRATCH_BYTES = 16 * 2**30
 
@@ -213,11 +216,16 @@ class Cell:
         if cancel_fd is not None:
             poller.register(cancel_fd, select.POLLIN)
         over_wall = False
+        waited_s = 0.0
         killed_at: float | None = None
         while True:
             now = time.monotonic()
             if killed_at is None:
-                wall_left = limits.effective_wall_s - (now - started)
+                wall_left = limits.effective_wall_s + waited_s - (now - started)
+                if wall_left <= 0 and (waited := self._group.waited_s()) > waited_s:
+                    # It waited for its core as others' work ran there: that is no idling.
+                    waited_s = min(waited, MAX_WAIT_FACTOR * limits.effective_wall_s)
+                    continue
                 cpu_used = self._group.cpu_s()
                 cpu_left = wall_left if cpu_used is None else (limits.cpu_s - cpu_used) / self._cores
                 if wall_left <= 0 or cpu_left < 0:
@@ -285,13 +293,24 @@ class Cell:
             wire.send(self._sock, message, fds)
 
     def _receive(self, timeout_s: float | None = None) -> tuple[wire.Message, list[int]]:
+        """The warden's next message. Raises GraderFault, which ends the cell: nothing more can be asked of it."""
+        try:
+            return self._answer(timeout_s)
+        except GraderFault:
+            self.end()
+            raise
+
+    def _answer(self, timeout_s: float | None) -> tuple[wire.Message, list[int]]:
         self._sock.settimeout(timeout_s)
         try:
             received = wire.receive(self._sock)
         except TimeoutError as error:
             raise GraderFault(f"the warden did not answer within {timeout_s} s{self._last_words()}") from error
-        except (OSError, ValueError) as error:
+        except ValueError as error:
             raise GraderFault(f"the warden broke the protocol: {error}") from error
+        except ConnectionResetError:
+            # Gone before it read all that it was sent.
+            received = None
         finally:
             self._sock.settimeout(None)
         if received is None:
@@ -309,11 +328,11 @@ class Cell:
             self._ready = self._expect("ready", START_S)
 
     def _swept(self) -> bool:
-        if self._sweeping:
-            try:
+        if self._sweeping and not self._ended:
+            with contextlib.suppress(GraderFault):
                 self._sweeping = not self._expect("swept", SWEEP_S)
-            except GraderFault:
-                return False
+            if self._sweeping:
+                self.end()
         return not self._sweeping
 
     def _last_words(self) -> str:
@@ -327,7 +346,8 @@ class Cell:
         if not self._ended:
             self._ended = True
             self._group.kill()
-            self._process.kill()
+            # Not SIGKILL: nsjail is the one to reap the warden, which would else be left to whoever is process 1.
+            self._process.terminate()
 
     def leave(self) -> None:
         """Let the warden go, without waiting: it leaves when the socket closes, and its jail with it."""
@@ -342,7 +362,7 @@ class Cell:
         """End the cell and wait until nothing of it is left."""
         self._sock.close()
         try:
-            self._process.wait(KILL_GRACE_S if not self._ended else 0.5)
+            self._process.wait(KILL_GRACE_S)
         except subprocess.TimeoutExpired:
             self._group.kill()
             self._process.kill()
@@ -359,7 +379,8 @@ def _rlimits(limits: Limits, *, counted: bool) -> list[tuple[int, int]]:
     rlimits = [
         (resource.RLIMIT_FSIZE, limits.output_bytes + 1),
         (resource.RLIMIT_STACK, min(limits.memory_bytes, nsjail.STACK_BYTES)),
-        (resource.RLIMIT_CPU, int(limits.cpu_s) + 2),
+        # Far off: it counts by samples, and on a loaded host was seen to fire at two thirds of its value.
+        (resource.RLIMIT_CPU, 2 * int(limits.cpu_s) + 5),
         # Not 0: a core handler behind a pipe is spared only by a limit of 1, in which no plain core file fits either.
         (resource.RLIMIT_CORE, 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1),
         (resource.RLIMIT_NOFILE, 1024),

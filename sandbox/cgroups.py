@@ -59,6 +59,9 @@ class CellGroup(Protocol):
     def cpu_s(self) -> float | None:
         """CPU seconds of the run so far, dead processes included; None where nobody counts."""
 
+    def waited_s(self) -> float:
+        """How long the live thread of the run that waited longest for a core has done so; 0 where nobody counts."""
+
     def end(self) -> Usage | None:
         """The account of the run, once its processes are gone; None where nobody counts."""
 
@@ -345,6 +348,9 @@ class V1Cell:
     def cpu_s(self) -> float:
         return (int(self._cpu.read()) - self._cpu_before) / 1e9
 
+    def waited_s(self) -> float:
+        return _longest_wait_s(self._memory / "tasks")
+
     def end(self) -> Usage:
         peak_bytes = int(self._peak.read())
         cache = 0
@@ -364,6 +370,15 @@ class V1Cell:
             counter.close()
         for path in self._made:
             _remove_tree(path)
+
+
+def _longest_wait_s(tasks: Path) -> float:
+    """From the second field of /proc/TID/schedstat: nanoseconds spent runnable, waiting for a core."""
+    longest = 0
+    for thread in tasks.read_text().split():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            longest = max(longest, int(Path(f"/proc/{thread}/schedstat").read_text().split()[1]))
+    return longest / 1e9
 
 
 def _file_cache(stat: str) -> int:
@@ -427,6 +442,10 @@ class V2Cell:
     def cpu_s(self) -> float:
         assert self._run is not None
         return int(_value((self._run / "cpu.stat").read_text(), "usage_usec")) / 1e6
+
+    def waited_s(self) -> float:
+        assert self._run is not None
+        return _longest_wait_s(self._run / "cgroup.threads")
 
     def end(self) -> Usage:
         assert self._run is not None
@@ -492,6 +511,9 @@ class NoCell:
 
     def cpu_s(self) -> None:
         return None
+
+    def waited_s(self) -> float:
+        return 0.0
 
     def end(self) -> None:
         return None

@@ -11,7 +11,6 @@ import os
 import platform
 import re
 import shutil
-import stat
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 from sandbox import cgroups, nsjail
 from sandbox.config import SandboxConfig
 from sandbox.errors import HostError
+from sandbox.host import hidden_part
 
 _PROC = Path("/proc")
 
@@ -181,15 +181,6 @@ def reachable(config: SandboxConfig) -> Finding:
         remedy = f"chmod o+x {hidden}, or set RKGRADE_DATA_DIR to a directory elsewhere"
         return _failed("data directory", f"cells cannot see into {hidden}", remedy)
     return _ok("data directory", f"{config.data_dir}, where cells can see what is made for them")
-
-
-def hidden_part(folder: Path) -> Path | None:
-    """The uppermost part of the path that others than its owner may not pass through, or None."""
-    path = folder.absolute()
-    for part in (*reversed(path.parents), path):
-        if part.exists() and not part.stat().st_mode & stat.S_IXOTH:
-            return part
-    return None
 
 
 def jail(config: SandboxConfig) -> Finding:

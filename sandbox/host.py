@@ -7,6 +7,7 @@ without control groups nothing starts, unless that was asked for by name.
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,8 +34,8 @@ def prepare(config: SandboxConfig) -> HostReport:
     nsjail.binary()
     if not Path(languages.PYTHON).exists():
         raise HostError(f"{languages.PYTHON} runs in every cell and is missing: apt-get install python3")
-    _check_data_dir(config.data_dir)
     config.data_dir.mkdir(parents=True, exist_ok=True)
+    _check_data_dir(config.data_dir.resolve())
     swept = 0
     name = cgroups.NoCgroups.version
     if not config.insecure_no_cgroup:
@@ -48,8 +49,22 @@ def prepare(config: SandboxConfig) -> HostReport:
 
 
 def _check_data_dir(data_dir: Path) -> None:
-    """Problems lie there, with their expected outputs: no jail may show it. Raises HostError."""
-    resolved = data_dir.resolve()
+    """Raises HostError where programs could read it, or cells could not reach what is prebuilt there."""
     for shown in nsjail.READ_ONLY:
-        if resolved.is_relative_to(shown):
+        if data_dir.is_relative_to(shown):
             raise HostError(f"the data directory {data_dir} lies in {shown}, which programs can read: choose another")
+    hidden = hidden_part(data_dir)
+    if hidden is not None:
+        raise HostError(
+            f"cells, which have uids of their own, cannot reach the data directory {data_dir}: "
+            f"chmod o+x {hidden}, or choose another"
+        )
+
+
+def hidden_part(folder: Path) -> Path | None:
+    """The uppermost part of the path that others than its owner may not pass through, or None."""
+    path = folder.absolute()
+    for part in (*reversed(path.parents), path):
+        if part.exists() and not part.stat().st_mode & stat.S_IXOTH:
+            return part
+    return None

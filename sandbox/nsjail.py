@@ -13,7 +13,6 @@ from pathlib import Path
 
 from sandbox.errors import HostError
 
-JAIL_DIR = Path(__file__).parent / "jail"
 SECCOMP_POLICY = Path(__file__).parent / "seccomp.kafel"
 
 #: The program's uid and gid inside every jail. The warden is 0.
@@ -85,9 +84,6 @@ def command(argv: list[str], *, host_uid: int, pass_fd: int, scratch_bytes: int,
             options += ["-s", f"usr/{name}:/{name}"]
         elif path.exists():
             options += ["-R", str(path)]
-    for name in ("passwd", "group"):
-        options += ["-R", f"{JAIL_DIR}/etc/{name}:/etc/{name}"]
-    options += ["-R", f"{JAIL_DIR}:/rkgrade"]
     for mount in mounts:
         options += ["-R", mount]
     options += ["-m", "none:/dev:tmpfs:size=64k,nr_inodes=32,mode=755"]

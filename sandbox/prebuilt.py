@@ -1,4 +1,6 @@
-"""What cells need built once for the host: precompiled headers, and the launcher `enter`.
+"""What cells need made once for the host: the warden's files, the launcher `enter`, and precompiled headers.
+
+All of it lies in the data directory, readable to the uids of cells wherever the grader itself is installed.
 
 A precompiled `bits/stdc++.h` turns 1.3 s of compiling most C++ programs into 0.4 s. g++ takes one only from the very
 compiler and flags that made it, so each C++ language has its own. Everything lies under names that hold whatever it
@@ -19,10 +21,11 @@ from pathlib import Path
 from sandbox.config import SandboxConfig
 from sandbox.errors import HostError
 from sandbox.languages import HEADERS_IN_JAIL, Language, installed, version
-from sandbox.nsjail import JAIL_DIR
 
 HEADER = "bits/stdc++.h"
+JAIL_DIR = Path(__file__).parent / "jail"
 ENTER_SOURCE = JAIL_DIR / "enter.c"
+WARDEN_IN_JAIL = "/rkgrade"
 ENTER_IN_JAIL = "/rkgrade-enter"
 C_COMPILER = ("/usr/bin/gcc", "-O2", "-static")
 
@@ -35,6 +38,9 @@ def build(config: SandboxConfig) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for path in directory.glob(".building-*"):
             shutil.rmtree(path)  # Of a builder that died: the lock is ours.
+        if not _warden(config).exists():
+            with _new(_warden(config)) as new:
+                shutil.copytree(JAIL_DIR, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         if not _enter(config).exists():
             with _new(_enter(config).parent) as new:
                 _run([*C_COMPILER, "-o", str(new / "enter"), str(ENTER_SOURCE)])
@@ -49,7 +55,14 @@ def mounts(config: SandboxConfig) -> tuple[str, ...]:
     headers = (
         f"{_header(config, language)}:{HEADERS_IN_JAIL}/{language.id}" for language in installed() if language.header
     )
-    return (f"{_enter(config)}:{ENTER_IN_JAIL}", *headers)
+    warden = _warden(config)
+    accounts = (f"{warden}/etc/{name}:/etc/{name}" for name in ("passwd", "group"))
+    return (f"{warden}:{WARDEN_IN_JAIL}", *accounts, f"{_enter(config)}:{ENTER_IN_JAIL}", *headers)
+
+
+def _warden(config: SandboxConfig) -> Path:
+    files = sorted(path for path in JAIL_DIR.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return config.prebuilt_dir / f"warden-{_key(*(path.read_text() for path in files))}"
 
 
 def _enter(config: SandboxConfig) -> Path:

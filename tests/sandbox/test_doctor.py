@@ -12,6 +12,7 @@ from sandbox import doctor
 from sandbox.cgroups import Hierarchies
 from sandbox.config import SandboxConfig
 from sandbox.doctor import Finding, Status
+from sandbox.host import hidden_part
 
 ROOT_STATUS = "Name:\tsh\nCapEff:\t000001ffffffffff\n"
 CONTAINER_STATUS = "Name:\tsh\nCapEff:\t00000000a80425fb\n"
@@ -80,10 +81,10 @@ def test_a_folder_that_cells_cannot_see_into_is_named() -> None:
         home = Path(name)
         (home / "data").mkdir()
         home.chmod(0o700)
-        assert doctor.hidden_part(home / "data" / "not-made") == home
+        assert hidden_part(home / "data" / "not-made") == home
         assert outcome(doctor.reachable(SandboxConfig(home / "data")))[0] is Status.FAILED
         home.chmod(0o711)
-        assert doctor.hidden_part(home / "data" / "not-made") is None
+        assert hidden_part(home / "data" / "not-made") is None
 
 
 @pytest.mark.parametrize(
