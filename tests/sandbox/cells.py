@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox import cgroups
@@ -44,13 +43,8 @@ def problem(*tests: tuple[bytes, bytes], checker: Checker | None = None, ignore_
 
 def processes_in(groups: str) -> list[int]:
     """Processes in groups of this process's cells whose names match, such as "*-warden" or "*-program"."""
-    found: list[int] = []
     base = cgroups.here().directories["memory"]
-    for path in base.glob(f"rkgrade-*-{os.getpid()}-*/{groups}/cgroup.procs"):
-        # A group may be removed between being listed and being read.
-        with contextlib.suppress(OSError):
-            found += map(int, path.read_text().split())
-    return found
+    return [pid for path in base.glob(f"rkgrade-*-{os.getpid()}-*/{groups}") for pid in _members(path)]
 
 
 def jailed() -> list[int]:
@@ -75,26 +69,39 @@ def groups_left() -> list[Path]:
     ]
 
 
-def open_fds() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+def open_fds() -> list[str]:
+    return sorted(entry.name for entry in Path("/proc/self/fd").iterdir())
 
 
-@dataclass(frozen=True, slots=True)
-class Footprint:
-    """What cells hold on this host."""
+def footprint() -> set[str]:
+    """What cells of this process hold on this host."""
+    return {
+        *(f"process {pid}" for pid in jailed()),
+        *(f"group {path}" for path in groups_left()),
+        *(f"descriptor {fd}" for fd in open_fds()),
+    }
 
-    jailed: tuple[int, ...]
-    groups: tuple[Path, ...]
-    fds: int
+
+def wardens_at_work() -> list[int]:
+    """Wardens of this process's cells whose program is running."""
+    found: list[int] = []
+    base = cgroups.here().directories["memory"]
+    for program in base.glob(f"rkgrade-*-{os.getpid()}-*/*-program"):
+        if _members(program):
+            found += _members(program.with_name(program.name.replace("-program", "-warden")))
+    return found
 
 
-def footprint() -> Footprint:
-    return Footprint(tuple(sorted(jailed())), tuple(sorted(groups_left())), open_fds())
+def _members(group: Path) -> list[int]:
+    # A group may be removed between being listed and being read.
+    with contextlib.suppress(OSError):
+        return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
+    return []
 
 
 @contextlib.contextmanager
 def while_running(act: Callable[[int], object], *, times: int = 1) -> Iterator[list[int]]:
-    """Call `act` with a warden's process id each time a program of one not yet met is seen to run.
+    """Call `act` with the process id of each warden that is seen to run a program, once each, for so many wardens.
 
     Yields the wardens acted on so far.
     """
@@ -103,10 +110,10 @@ def while_running(act: Callable[[int], object], *, times: int = 1) -> Iterator[l
 
     def watch() -> None:
         while not over.is_set() and len(met) < times:
-            wardens = [pid for pid in processes_in("*-warden") if pid not in met] if processes_in("*-program") else []
-            if wardens:
-                met.append(wardens[0])
-                act(wardens[0])
+            for warden in wardens_at_work():
+                if warden not in met:
+                    act(warden)
+                    met.append(warden)
             time.sleep(0.002)
 
     watcher = threading.Thread(target=watch)
