@@ -28,6 +28,7 @@ class Grading:
         self._judge = judge
         self._problems = problems
         self._graders = graders
+        self._cells_counted = 0
 
     def grade(self, job: Job, *, queue_s: float, cancel_fd: int | None, on_test: OnTest | None = None) -> Graded:
         """Blocks until the result is there, calling `on_test` with each test's as it ends.
@@ -50,7 +51,17 @@ class Grading:
         else:
             submission = Submission(problem, language.id, source.encode(), limits, Stop(request.stop))
             outcome = self._judged(submission, request.taxonomy, cancel_fd, on_test)
-        return graded(job, outcome, grader=self._graders[language.id], queue_s=queue_s)
+        return graded(
+            job,
+            outcome,
+            grader=self._graders[language.id],
+            queue_s=queue_s,
+            cells_started=self._cells_since_last(),
+        )
+
+    def _cells_since_last(self) -> int:
+        started, self._cells_counted = self._judge.cells_started - self._cells_counted, self._judge.cells_started
+        return started
 
     def _judged(
         self,

@@ -33,7 +33,7 @@ class Metrics:
         self._compiles = Counter(
             "rkgrade_compiles",
             "Compilations asked for, by whether the cache had them",
-            ("cache",),
+            ("language", "cache"),
             registry=self.registry,
         )
         self._reruns = Counter(
@@ -71,12 +71,14 @@ class Metrics:
         queue_length: Callable[[], float],
         queue_age_s: Callable[[], float],
         workers_alive: Callable[[], float],
+        workers_busy: Callable[[], float],
     ) -> None:
         """Read these at each scrape. Called once, by the engine that has them."""
         for name, text, read in (
             ("rkgrade_queue_length", "Grades waiting for a worker", queue_length),
             ("rkgrade_queue_age_seconds", "Time the longest-waiting grade has waited", queue_age_s),
             ("rkgrade_workers_alive", "Workers able to grade", workers_alive),
+            ("rkgrade_workers_busy", "Workers with a grade in hand", workers_busy),
         ):
             Gauge(name, text, registry=self.registry).set_function(read)
 
@@ -87,7 +89,8 @@ class Metrics:
             if verdict in _FAULTS:
                 self._faults.labels(verdict).inc(count)
         if summary.compile_cached is not None:
-            self._compiles.labels("hit" if summary.compile_cached else "miss").inc()
+            cache = "hit" if summary.compile_cached else "miss"
+            self._compiles.labels(summary.language, cache).inc()
             self._compile.observe(summary.compile_s)
         self._reruns.inc(summary.reruns)
         self._cells.inc(summary.cells_started)

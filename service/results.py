@@ -30,11 +30,10 @@ class Outcome:
     compile: CompileResult | None = None
     compile_s: float = 0.0
     run_s: float = 0.0
-    cells_started: int = 0
 
 
-def graded(job: Job, outcome: Outcome, *, grader: contract.GraderInfo, queue_s: float) -> Graded:
-    """The finished result, to be sent now: `total_s` ends here."""
+def graded(job: Job, outcome: Outcome, *, grader: contract.GraderInfo, queue_s: float, cells_started: int) -> Graded:
+    """The finished result, to be sent now: `total_s` ends here. `cells_started`: for it, and since the last one."""
     request, points, compiled = job.request, outcome.score, outcome.compile
     result = contract.GradeResult(
         id=request.id,
@@ -74,7 +73,7 @@ def graded(job: Job, outcome: Outcome, *, grader: contract.GraderInfo, queue_s: 
         queue_s=queue_s,
         compile_s=outcome.compile_s,
         run_s=outcome.run_s,
-        cells_started=outcome.cells_started,
+        cells_started=cells_started,
     )
     return Graded(result.model_dump_json().encode(), summary)
 
@@ -97,7 +96,8 @@ def fault(job: Job, store: ProblemStore, *, grader: contract.GraderInfo, message
     )
     nothing = Score(Verdict.INTERNAL_ERROR, None, None, {"R_inf": None}, ())
     points = score(tests, job.request.taxonomy) if tests else nothing
-    return graded(job, Outcome(points, tests), grader=grader, queue_s=time.monotonic() - job.arrived_s)
+    queue_s = time.monotonic() - job.accepted_s
+    return graded(job, Outcome(points, tests), grader=grader, queue_s=queue_s, cells_started=0)
 
 
 def _row(test: TestResult, detail: contract.Detail) -> contract.TestRow:

@@ -196,6 +196,7 @@ class LocalEngine:
             queue_length=lambda: len(self._queue),
             queue_age_s=lambda: time.monotonic() - self._queue[0].job.accepted_s if self._queue else 0.0,
             workers_alive=lambda: len(self._alive),
+            workers_busy=lambda: len(self._running),
         )
 
     @property
