@@ -1,0 +1,48 @@
+"""The documentation names what there is, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_group
+
+from rl_client.cli import build
+from service.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_that_are_there(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_setting_is_documented() -> None:
+    text = (ROOT / "docs/deployment.md").read_text()
+    for name, field in Settings.model_fields.items():
+        (row,) = re.findall(rf"^\| `RKGRADE_{name.upper()}` \| (.*) \| (.*) \|$", text, re.M)
+        assert row[1] == field.description
+        if field.default_factory is None:
+            assert row[0].lower() == f"`{field.default}`".lower()
+
+
+def test_every_command_and_every_option_of_grade_is_documented() -> None:
+    text = (ROOT / "docs/cli.md").read_text()
+    commands = get_group(build()).commands
+    assert [name for name in commands if f"`rkgrade {name}" not in text] == []
+    options = [option for parameter in commands["grade"].params for option in parameter.opts if option[:2] == "--"]
+    assert [option for option in options if option not in text] == []
+
+
+def test_every_route_is_documented() -> None:
+    text = (ROOT / "docs/api.md").read_text()
+    from service.routes import grade, health, languages, problems
+
+    routes = [route for module in (grade, health, languages, problems) for route in module.router.routes]
+    for route in routes:
+        for method in route.methods:  # type: ignore[attr-defined]
+            assert re.search(rf"`{method} {re.sub(r'{[^}]*}', '{id}', route.path)}`", text)  # type: ignore[attr-defined]
