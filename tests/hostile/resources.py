@@ -17,10 +17,11 @@ ACCEPTED, WRONG, TIME, MEMORY, OUTPUT, IDLE, CRASH = (
 )
 
 #: CPU time runs out long before wall time does.
-BUSY = Limits(cpu_s=0.3, wall_s=20.0, memory_bytes=128 * MB, output_bytes=MB)
+BUSY = Limits(cpu_s=0.2, wall_s=20.0, memory_bytes=128 * MB, output_bytes=MB)
 #: Wall time runs out, with no CPU time to speak of.
 SLEEPY = Limits(cpu_s=5.0, wall_s=0.4, memory_bytes=128 * MB, output_bytes=MB)
-TIGHT = Limits(cpu_s=10.0, wall_s=30.0, memory_bytes=64 * MB, output_bytes=MB)
+#: Files may be as large as output may: 16 MB each, so that memory runs out first.
+TIGHT = Limits(cpu_s=10.0, wall_s=30.0, memory_bytes=64 * MB, output_bytes=20 * MB)
 PIPES = Limits(cpu_s=5.0, wall_s=20.0, memory_bytes=24 * MB, output_bytes=MB)
 CRAMPED = Limits(cpu_s=5.0, wall_s=20.0, memory_bytes=256 * MB, output_bytes=MB, processes=24)
 MANY_FILES = Limits(cpu_s=20.0, wall_s=60.0, memory_bytes=512 * MB, output_bytes=MB)
@@ -147,9 +148,8 @@ elif word == "atexit":
 elif word == "blocked":
     signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
     time.sleep(1000)
-elif word == "own_fifo":
-    os.mkfifo("/tmp/fifo")
-    open("/tmp/fifo").read()
+elif word == "own_pipe":
+    os.read(os.pipe()[0], 1)
 """
 
 PYTHON_MEMORY = """
@@ -357,7 +357,7 @@ CASES: list[Case] = [
     *in_pythons(
         "sleepy",
         PYTHON_SLEEPY,
-        *words(IDLE, "sleep", "stop_self", "thread_never_ends", "deadlock", "queue", "atexit", "blocked", "own_fifo"),
+        *words(IDLE, "sleep", "stop_self", "thread_never_ends", "deadlock", "queue", "atexit", "blocked", "own_pipe"),
         limits=SLEEPY,
     ),
     Case(

@@ -60,11 +60,11 @@ class Footprint:
 class Bench:
     """A judge with an eye on what it holds."""
 
-    def __init__(self, config: SandboxConfig, scratch: Path, core: int) -> None:
+    def __init__(self, judge: Judge, config: SandboxConfig, scratch: Path) -> None:
         self._config = config
         self._scratch = scratch
         self._hierarchies = cgroups.here()
-        self.judge = Judge(config, slot=0, core=core)
+        self.judge = judge
         self.grade(Case("first", "c", b'#include <stdio.h>\nint main(void) { puts("held"); }\n', (Run(),)))
         self.judge.warm()
         self.idle = self._settled()
@@ -104,12 +104,18 @@ class Bench:
                     str(path)
                     for top in (self._scratch, config.data_dir)
                     for path in top.rglob("*")
-                    # One entry of the compile cache for each source is what the cache is for.
-                    if path.name.startswith(".") or config.compiled_dir not in (path.parent, path.parent.parent)
+                    if not self._is_expected(path)
                 )
             ),
             shared_memory=Path("/proc/sysvipc/shm").read_text(),
         )
+
+    def _is_expected(self, path: Path) -> bool:
+        """An entry of the compile cache for each source, and the cache's locks, of which there are `LOCKS` at most."""
+        if path.name.startswith("."):
+            return False
+        compiled = self._config.compiled_dir
+        return compiled in (path.parent, path.parent.parent) or path.parent == self._config.locks_dir
 
     def _settled(self, wanted: Footprint | None = None, deadline_s: float = 5.0) -> Footprint:
         """The footprint once it equals the wanted one, or is the same twice; whatever it is at the deadline."""
@@ -149,21 +155,27 @@ def _resident_bytes() -> int:
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    config = SandboxConfig(data_dir=tmp_path_factory.mktemp("data"), uid_base=UID_BASE)
-    host.prepare(config)
-    scratch = tmp_path_factory.mktemp("scratch")
+def bench() -> Iterator[Bench]:
     cores = os.sched_getaffinity(0)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", str(scratch))
-        bench = Bench(config, scratch, core=max(cores))
+    with (
+        tempfile.TemporaryDirectory(prefix="hostile-data-") as data,
+        tempfile.TemporaryDirectory(prefix="hostile-scratch-") as scratch,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        # Cells mount parts of it as users who own nothing on this host.
+        Path(data).chmod(0o755)
+        config = SandboxConfig(data_dir=Path(data), uid_base=UID_BASE)
+        host.prepare(config)
+        patch.setattr(tempfile, "tempdir", scratch)
+        judge = Judge(config, slot=0, core=max(cores))
         try:
+            bench = Bench(judge, config, Path(scratch))
             yield bench
         finally:
-            bench.judge.close()
+            judge.close()
             os.sched_setaffinity(0, cores)
-    after = bench.footprint()
-    assert (after.jailed_processes, after.children, after.groups) == (0, 0, 0)
+        after = bench.footprint()
+        assert (after.jailed_processes, after.children, after.groups) == (0, 0, 0)
 
 
 def described(runs: tuple[Run, ...], results: tuple[TestResult, ...] | None = None) -> list[tuple[object, ...]]:

@@ -1,7 +1,6 @@
 """Tries to become somebody else. Prints "held" where it stayed who it was."""
 import ctypes
 import os
-import stat
 import sys
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -31,12 +30,11 @@ for uid in (0, 1, 1001, 65534):
     attempt("setgid", os.setgid, uid)
     attempt("setresgid", os.setresgid, uid, uid, uid)
     attempt("setgroups", os.setgroups, [uid])
-    attempt("setfsuid", libc.setfsuid, uid)
-    attempt("setfsgid", libc.setfsgid, uid)
-if libc.setfsuid(-1) != before[0][0]:
-    got.append("setfsuid")
-libc.setfsuid(before[0][0])
-libc.setfsgid(before[1][0])
+    # Answer with the id that was in force before.
+    libc.setfsuid(uid)
+    libc.setfsgid(uid)
+if (libc.setfsuid(-1), libc.setfsgid(-1)) != (before[0][0], before[1][0]):
+    got.append("file system ids")
 
 # capset: all capabilities, version 3.
 header = (ctypes.c_uint32 * 2)(0x20080522, 0)
@@ -49,7 +47,7 @@ libc.prctl(4, 1, 0, 0, 0)  # dumpable: harmless, but must not open the warden
 if libc.prctl(39, 0, 0, 0, 0) != 1:
     got.append("no_new_privs")
 
-# A set-uid copy owned by another, and set-uid programs of the system.
+# A set-uid copy owned by another.
 for directory in ("/tmp", "/box"):
     path = directory + "/suid"
     with open("/bin/cat", "rb") as source, open(path, "wb") as copy:
@@ -58,25 +56,6 @@ for directory in ("/tmp", "/box"):
     os.chmod(path, 0o6777)
     if os.stat(path).st_uid != before[0][0]:
         got.append("chown")
-for directory in ("/bin", "/usr/bin", "/usr/sbin", "/usr/lib/openssh"):
-    if not os.path.isdir(directory):
-        continue
-    for name in os.listdir(directory):
-        path = os.path.join(directory, name)
-        try:
-            mode = os.stat(path).st_mode
-        except OSError:
-            continue
-        if stat.S_ISREG(mode) and mode & stat.S_ISUID and name == "su":
-            reader, writer = os.pipe()
-            if os.fork() == 0:
-                os.dup2(writer, 1)
-                os.dup2(writer, 2)
-                os.execv(path, [path, "-c", "id -u"])
-            os.close(writer)
-            if os.read(reader, 100).strip() == b"0":
-                got.append("su")
-            os.close(reader)
 for path in ("/", "/tmp", "/box", "/prog", "/dev/null", "/etc/passwd", "/usr/bin/python3", "/proc"):
     for call, *arguments in ((os.chmod, 0o777), (os.chown, before[0][0], before[1][0])):
         old = os.stat(path)
@@ -100,8 +79,8 @@ for name in ("/tmp", "/box"):
         pass
 if (os.getresuid(), os.getresgid(), os.getgroups()) != before:
     got.append("ids changed")
-for field in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
-    if field != "CapBnd" and int(status(field), 16):
+for field in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+    if int(status(field), 16):
         got.append(field)
 print("held" if not got else "escaped")
 print(got, file=sys.stderr)
