@@ -130,7 +130,7 @@ _LANGUAGES = (
         aliases=("c17", "gcc"),
         self_test=C_SUM,
     ),
-    _cpp("cpp", "C++17", "gnu++17", ("c++", "c++17", "cpp17", "g++", "cxx")),
+    _cpp("cpp", "C++17", "gnu++17", ("c++", "c++17", "cpp17", "g++", "cxx", "cc")),
     _cpp("cpp20", "C++20", "gnu++20", ("c++20",)),
 )
 

@@ -127,9 +127,7 @@ Checker = Annotated[
 class ProblemLimits(_Request):
     """Limits of one run of the program on one test."""
 
-    cpu_s: CpuSeconds = Field(
-        default=2.0, description="CPU seconds, user and system, of all processes together."
-    )
+    cpu_s: CpuSeconds = Field(default=2.0, description="CPU seconds, user and system, of all processes together.")
     wall_s: WallSeconds | None = Field(
         default=None,
         description="Wall seconds; only ends sleepers. Default: twice the CPU limit plus one second.",
@@ -145,9 +143,7 @@ class LimitOverrides(_Request):
     cpu_s: CpuSeconds | None = Field(default=None, description="CPU seconds.")
     wall_s: WallSeconds | None = Field(default=None, description="Wall seconds.")
     memory_mb: MemoryMb | None = Field(default=None, description="Peak memory in MiB.")
-    output_mb: OutputMb | None = Field(
-        default=None, description="Bound for stdout and for stderr, each, in MiB."
-    )
+    output_mb: OutputMb | None = Field(default=None, description="Bound for stdout and for stderr, each, in MiB.")
     processes: Processes | None = Field(default=None, description="Processes and threads alive at once.")
 
 
@@ -184,9 +180,7 @@ class Problem(_Request):
         json_schema_extra={"minItems": 1},
         description="At least one: an empty list would accept everything.",
     )
-    checker: Checker = Field(
-        default=TokensChecker(type="tokens"), description="Decides on a clean run's output."
-    )
+    checker: Checker = Field(default=TokensChecker(type="tokens"), description="Decides on a clean run's output.")
     limits: ProblemLimits = Field(default=ProblemLimits(), description="Limits of each test's run.")
     exit_code: Literal["strict", "ignore"] = Field(
         default="strict",
@@ -279,9 +273,7 @@ class GradeRequest(_Request):
         default="first_failure",
         description="The rule that names the category. `any_wrong` and `strict` need `stop` to be `never`.",
     )
-    length_unit: LengthUnit = Field(
-        default="bytes", description="Unit of input lengths; chars are code points."
-    )
+    length_unit: LengthUnit = Field(default="bytes", description="Unit of input lengths; chars are code points.")
     detail: Detail = Field(
         default="verdicts",
         description="`outputs` adds tails of stdout and stderr and the checker's words; may quote tests.",
@@ -359,15 +351,11 @@ class TestRow(_Response):
     cpu_s: float | None = Field(default=None, description="CPU seconds, user and system.")
     wall_s: float | None = Field(default=None, description="Wall seconds.")
     memory_bytes: int | None = Field(default=None, description="Peak memory.")
-    exit_code: int | None = Field(
-        default=None, description="Exit status, null where a signal ended the program."
-    )
+    exit_code: int | None = Field(default=None, description="Exit status, null where a signal ended the program.")
     signal: int | None = Field(default=None, description="Signal that ended the program.")
     score: float | None = Field(default=None, description="Given by checkers that score.")
     message: str = Field(default="", description="For people; holds nothing of the test's data.")
-    reruns: int = Field(
-        default=0, description="Repeats of a limit failure seen while the host was under pressure."
-    )
+    reruns: int = Field(default=0, description="Repeats of a limit failure seen while the host was under pressure.")
     stdout_tail: str | None = Field(
         default=None,
         description="End of stdout, only with `detail` set to `outputs`; invalid UTF-8 is replaced.",

@@ -84,9 +84,7 @@ def score(tests: Sequence[Tested], taxonomy: Taxonomy) -> Score:
     if skipped and taxonomy != "first_failure":
         raise ValueError(f"the rule {taxonomy} needs every test, but some were skipped")
     first = failing[0]
-    return Score(
-        first.verdict, _category(ordered, failing, taxonomy), first.input_length, _rewards(groups), groups
-    )
+    return Score(first.verdict, _category(ordered, failing, taxonomy), first.input_length, _rewards(groups), groups)
 
 
 def score_unrun(input_lengths: Iterable[int], verdict: Unrun) -> Score:

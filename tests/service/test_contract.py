@@ -111,9 +111,7 @@ def test_checkers_are_told_apart_by_their_type(checker: dict[str, Any]) -> None:
         ({"functon": "f"}, "functon"),
     ],
 )
-def test_a_malformed_problem_is_refused_with_the_one_field_at_fault(
-    change: dict[str, Any], field: str
-) -> None:
+def test_a_malformed_problem_is_refused_with_the_one_field_at_fault(change: dict[str, Any], field: str) -> None:
     assert list(refused(Problem, PROBLEM | change)) == [field]
     assert list(refused(GradeRequest, REQUEST | {"problem": PROBLEM | change})) == [f"problem.{field}"]
 
@@ -190,9 +188,7 @@ def test_a_request_has_the_defaults_of_the_contract() -> None:
         ({"timeout": 3}, "timeout"),
     ],
 )
-def test_a_malformed_request_is_refused_with_the_one_field_at_fault(
-    change: dict[str, Any], field: str
-) -> None:
+def test_a_malformed_request_is_refused_with_the_one_field_at_fault(change: dict[str, Any], field: str) -> None:
     assert list(refused(GradeRequest, REQUEST | change)) == [field]
 
 

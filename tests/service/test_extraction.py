@@ -45,9 +45,7 @@ def test_a_draft_a_solution_and_a_sample_output_tell_the_policies_apart() -> Non
     }
 
 
-@pytest.mark.parametrize(
-    "text", ["", "print(1)", "use `x` or ``y``", "```", "```python", "```python\n", "~~~~\n~~~"]
-)
+@pytest.mark.parametrize("text", ["", "print(1)", "use `x` or ``y``", "```", "```python", "```python\n", "~~~~\n~~~"])
 def test_a_text_without_a_fenced_program_has_none(text: str) -> None:
     assert by_policy(text) == dict.fromkeys(POLICIES)
 
@@ -202,9 +200,7 @@ def test_a_fence_in_another_language_or_in_none_is_not_tagged(tag: str) -> None:
         ("```\n \n```", " "),
     ],
 )
-def test_lcb_takes_what_lies_between_the_last_two_lines_with_backticks(
-    text: str, program: str | None
-) -> None:
+def test_lcb_takes_what_lies_between_the_last_two_lines_with_backticks(text: str, program: str | None) -> None:
     assert extract(text, "lcb", PYTHON) == program
     assert (program or "") == between_the_last_two_lines_with_backticks(text)
 

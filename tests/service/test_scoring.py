@@ -91,9 +91,7 @@ def test_an_empty_group_is_no_free_reward() -> None:
         (100, {"R_1": None, "R_2": None, "R_3": 0, "R_inf": 0}),
     ],
 )
-def test_a_length_of_exactly_ten_to_the_k_is_outside_group_k(
-    length: int, rewards: dict[str, int | None]
-) -> None:
+def test_a_length_of_exactly_ten_to_the_k_is_outside_group_k(length: int, rewards: dict[str, int | None]) -> None:
     assert score(judge((length, WA)), "first_failure").rewards == rewards
 
 
@@ -234,9 +232,7 @@ def test_a_completion_without_a_program_is_a_format_error() -> None:
 
 def random_submission(rng: random.Random) -> list[Judged]:
     verdicts = rng.choice([[AC], [AC, AC, AC, TLE], [AC, WA, TLE, RE, MLE, OLE, IDLE], [TLE, MLE, AC]])
-    lengths = [
-        rng.choice([0, 1, 9, 10, 11, 99, 100, 101, 999, 1000, rng.randrange(10**6)]) for _ in range(12)
-    ]
+    lengths = [rng.choice([0, 1, 9, 10, 11, 99, 100, 101, 999, 1000, rng.randrange(10**6)]) for _ in range(12)]
     return judge(*((length, rng.choice(verdicts)) for length in lengths[: rng.randint(1, 12)]))
 
 
@@ -258,8 +254,7 @@ def category_by_definition(judged: list[Judged], rule: Taxonomy) -> Category:
     first = min(failing, key=lambda test: (test.input_length, test.index))
     wrong = any(test.verdict in (WA, RE) for test in failing)
     shorter_accepted = any(
-        test.verdict is AC and all(test.input_length < other.input_length for other in failing)
-        for test in judged
+        test.verdict is AC and all(test.input_length < other.input_length for other in failing) for test in judged
     )
     optimization = {
         "first_failure": first.verdict in LIMIT_VERDICTS,
@@ -291,9 +286,7 @@ def test_scores_agree_with_the_definitions_on_random_submissions(rule: Taxonomy)
         assert score(shuffled, rule) == result
         for group in result.groups:
             members = [test.verdict for test in judged if test.input_length < 10**group.k]
-            assert group == Group(
-                group.k, len(members), members.count(AC), len(members) - members.count(AC), 0
-            )
+            assert group == Group(group.k, len(members), members.count(AC), len(members) - members.count(AC), 0)
         length = result.first_failure_length
         assert all(
             result.rewards[f"R_{group.k}"] == int(length is None or length >= 10**group.k)
