@@ -16,10 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox import cgroups, nsjail
+from sandbox import cgroups, host, nsjail
 from sandbox.config import SandboxConfig
 from sandbox.errors import HostError
-from sandbox.host import hidden_part
 
 _PROC = Path("/proc")
 
@@ -55,7 +54,7 @@ def examine(config: SandboxConfig) -> Iterator[Finding]:
     yield user_namespaces()
     yield control_groups()
     yield seccomp()
-    yield reachable(config)
+    yield data_directory(config)
     yield jail(config)
     yield from compilers()
     yield disk(config)
@@ -174,12 +173,12 @@ def seccomp(proc: Path = _PROC) -> Finding:
     return _ok("seccomp", "filters that answer with an error")
 
 
-def reachable(config: SandboxConfig) -> Finding:
+def data_directory(config: SandboxConfig) -> Finding:
     """Whether cells, which have uids of their own, can see what is made for them in the data directory."""
-    hidden = hidden_part(config.data_dir)
-    if hidden is not None:
-        remedy = f"chmod o+x {hidden}, or set RKGRADE_DATA_DIR to a directory elsewhere"
-        return _failed("data directory", f"cells cannot see into {hidden}", remedy)
+    try:
+        host.check_data_dir(config.data_dir.resolve())
+    except HostError as error:
+        return _failed("data directory", str(error), "set RKGRADE_DATA_DIR to another directory")
     return _ok("data directory", f"{config.data_dir}, where cells can see what is made for them")
 
 

@@ -35,7 +35,7 @@ def prepare(config: SandboxConfig) -> HostReport:
     if not Path(languages.PYTHON).exists():
         raise HostError(f"{languages.PYTHON} runs in every cell and is missing: apt-get install python3")
     config.data_dir.mkdir(parents=True, exist_ok=True)
-    _check_data_dir(config.data_dir.resolve())
+    check_data_dir(config.data_dir.resolve())
     swept = 0
     name = cgroups.NoCgroups.version
     if not config.insecure_no_cgroup:
@@ -48,7 +48,7 @@ def prepare(config: SandboxConfig) -> HostReport:
     return HostReport(f"nsjail, {name}", not config.insecure_no_cgroup, swept)
 
 
-def _check_data_dir(data_dir: Path) -> None:
+def check_data_dir(data_dir: Path) -> None:
     """Raises HostError where programs could read it, or cells could not reach what is prebuilt there."""
     for shown in nsjail.READ_ONLY:
         if data_dir.is_relative_to(shown):

@@ -12,7 +12,6 @@ from sandbox import doctor
 from sandbox.cgroups import Hierarchies
 from sandbox.config import SandboxConfig
 from sandbox.doctor import Finding, Status
-from sandbox.host import hidden_part
 
 ROOT_STATUS = "Name:\tsh\nCapEff:\t000001ffffffffff\n"
 CONTAINER_STATUS = "Name:\tsh\nCapEff:\t00000000a80425fb\n"
@@ -76,15 +75,15 @@ def test_a_jail_that_cannot_be_made_is_reported_with_the_kernel_s_word() -> None
     assert finding.found.startswith("no jail can be made: ")
 
 
-def test_a_folder_that_cells_cannot_see_into_is_named() -> None:
+def test_a_data_directory_that_cells_cannot_see_into_is_a_failure() -> None:
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
-        (home / "data").mkdir()
+        config = SandboxConfig(home / "not-made")
         home.chmod(0o700)
-        assert hidden_part(home / "data" / "not-made") == home
-        assert outcome(doctor.reachable(SandboxConfig(home / "data")))[0] is Status.FAILED
+        status, found = outcome(doctor.data_directory(config))
+        assert (status, f"chmod o+x {home}" in found) == (Status.FAILED, True)
         home.chmod(0o711)
-        assert hidden_part(home / "data" / "not-made") is None
+        assert outcome(doctor.data_directory(config))[0] is Status.OK
 
 
 @pytest.mark.parametrize(
