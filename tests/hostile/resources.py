@@ -161,7 +161,7 @@ if word == "at_once":
 elif word == "slowly":
     hoard = []
     while True:
-        hoard.append(bytes(2**20))
+        hoard.append(b"x" * 2**20)
         time.sleep(0.0005)
 elif word == "list":
     x = [0]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import cgroups, host
+from sandbox import cgroups
 from sandbox.checkers.base import Checker
 from sandbox.checkers.compare import Exact, Tokens
 from sandbox.config import SandboxConfig
@@ -35,9 +35,7 @@ CASES = [
 ]
 CHECKERS: dict[str, Checker] = {"tokens": Tokens(), "exact": Exact()}
 
-#: A range of its own, so that other graders at work on this host are not mistaken for leftovers.
-UID_BASE = 720_000
-UIDS = range(UID_BASE, UID_BASE + UIDS_PER_SLOT)
+SLOT = 0
 
 LONGEST_MESSAGE_BYTES = 64 * 1024
 #: What 450 submissions may add to the judge's own memory: caches of the interpreter and allocator, no leak.
@@ -64,6 +62,8 @@ class Bench:
         self._config = config
         self._scratch = scratch
         self._hierarchies = cgroups.here()
+        first_uid = config.uid_base + SLOT * UIDS_PER_SLOT
+        self._uids = range(first_uid, first_uid + UIDS_PER_SLOT)
         self.judge = judge
         self.grade(Case("first", "c", b'#include <stdio.h>\nint main(void) { puts("held"); }\n', (Run(),)))
         self.judge.warm()
@@ -89,7 +89,7 @@ class Bench:
         owner = f"-{os.getpid()}-"
         config = self._config
         return Footprint(
-            jailed_processes=sum(uid in UIDS for _, _, uid in processes),
+            jailed_processes=sum(uid in self._uids for _, _, uid in processes),
             children=sum(_descends(pid, os.getpid(), parents) for pid in parents),
             groups=sum(
                 1
@@ -155,19 +155,14 @@ def _resident_bytes() -> int:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
+def bench(config: SandboxConfig) -> Iterator[Bench]:
     cores = os.sched_getaffinity(0)
     with (
-        tempfile.TemporaryDirectory(prefix="hostile-data-") as data,
         tempfile.TemporaryDirectory(prefix="hostile-scratch-") as scratch,
         pytest.MonkeyPatch.context() as patch,
     ):
-        # Cells mount parts of it as users who own nothing on this host.
-        Path(data).chmod(0o755)
-        config = SandboxConfig(data_dir=Path(data), uid_base=UID_BASE)
-        host.prepare(config)
         patch.setattr(tempfile, "tempdir", scratch)
-        judge = Judge(config, slot=0, core=max(cores))
+        judge = Judge(config, slot=SLOT, core=max(cores))
         try:
             bench = Bench(judge, config, Path(scratch))
             yield bench

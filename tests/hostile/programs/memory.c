@@ -50,7 +50,7 @@ int main(void) {
     if (is("slowly")) for (int i = 0; i < 1024; i++) { take(MB); usleep(200); }
     if (is("in_child")) { if (fork() == 0) { take(1024L * MB); _exit(0); } wait(0); }
     if (is("in_children")) {
-        for (int i = 0; i < 8; i++) if (fork() == 0) { take(20L * MB); pause(); }
+        for (int i = 0; i < 8; i++) if (fork() == 0) { take(20L * MB); usleep(300000); _exit(0); }
         for (int i = 0; i < 8; i++) wait(0);
     }
     if (is("mapped_shared")) memset(mmap(0, 1024L * MB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 1, 1024L * MB);
