@@ -5,9 +5,10 @@ source can crash or hang an interpreter; only when that went well by the warden 
 already holds the code. Modules of the standard library that the source imports by name are imported beforehand too,
 for the same reason: the program imports them anyway, and gets them at once.
 
-What a program can see differs from a fresh interpreter only in what is already in `sys.modules`, and in the recursion
-limit, which is higher by the frames below the program's first. Where even that matters, the language `python-exec`
-starts a fresh interpreter per test.
+What a program can see differs from a fresh interpreter only in what is already in `sys.modules`; in the stack below its
+first frame, and so in the recursion limit, which is higher by as much; in warnings of the compiler, which the check has
+given already; and in that its objects outlive it where modules of others hold them. Where even that matters, the
+language `python-exec` starts a fresh interpreter per test.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import builtins
 import gc
 import io
 import os
+import signal
 import sys
 import types
 from importlib.machinery import SourceFileLoader
@@ -40,9 +42,9 @@ PRELOADABLE = frozenset(
 #: Modules of the grader in the interpreter, which a program must not find.
 OURS = ("wire", "zygote")
 
-#: Words of a source whose objects may do something visible when they are collected at exit: unflushed files and
-#: finalizers, which reference cycles keep alive until then.
-COLLECTED_AT_EXIT = (b"open", b"Wrapper", b"Buffered", b"__del__", b"weakref")
+#: Words of a source whose objects may do something visible when they are collected at exit: unflushed files, finalizers
+#: and suspended generators, which reference cycles keep alive until then.
+COLLECTED_AT_EXIT = (b"open", b"Wrapper", b"Buffered", b"__del__", b"weakref", b"yield")
 
 
 def check() -> int:
@@ -88,20 +90,12 @@ class Zygote:
         for name in sorted(imported(source) & PRELOADABLE):
             __import__(name)
         self.code = compile(source, SOURCE, "exec", dont_inherit=True)
-        self.main = types.ModuleType("__main__")
-        self.main.__dict__.update(
-            __file__=SOURCE,
-            __builtins__=builtins,
-            __loader__=SourceFileLoader("__main__", SOURCE),
-            __cached__=None,
-            __annotations__={},
-        )
         self.owns_files_or_finalizers = any(word in source for word in COLLECTED_AT_EXIT)
         # Bound before any program runs, which may rebind or break whatever module it can reach.
         self.exit = os._exit
         self.run_atexit = atexit._run_exitfuncs
         self.collect = gc.collect
-        sys.modules["__main__"] = self.main
+        self.modules = sys.modules
         for name in OURS:
             del sys.modules[name]
         sys.argv = [SOURCE]
@@ -121,42 +115,65 @@ class Zygote:
         for, exit hooks called, streams flushed, and the program's own objects destroyed.
         """
         status = 0
+        interrupted = False
+        # Made here, not in the zygote, whose objects the collector is told to leave alone; and bound to no name of this
+        # frame, so that `finish` can let go of it.
+        self.modules["__main__"] = main_module()
         try:
-            exec(self.code, self.main.__dict__)
+            try:
+                exec(self.code, self.modules["__main__"].__dict__)
+            finally:
+                flush(report=False)
         except SystemExit as request:
             status = exit_status(request)
-        except KeyboardInterrupt:
-            # The interpreter ends itself by SIGINT; so rare that its own teardown may do it.
-            raise
         except BaseException as error:
-            # Without this frame, as the program's author would see it.
-            below = error.__traceback__ and error.__traceback__.tb_next
-            sys.excepthook(type(error), error.with_traceback(below), below)
-            status = 1
-        self.finish(status)
+            status = report_uncaught(error)
+            interrupted = isinstance(error, KeyboardInterrupt)
+        self.finish(status, interrupted)
 
-    def finish(self, status: int) -> NoReturn:
+    def finish(self, status: int, interrupted: bool) -> NoReturn:
         """Wait for threads, call exit hooks, flush, destroy the program's objects, flush again, and exit."""
         try:
-            if "threading" in sys.modules:
-                sys.modules["threading"]._shutdown()
+            wait_for_threads(self.modules.get("threading"))
             self.run_atexit()
-            if not flush():
+            if not flush(report=True):
                 status = 120
-            destroy(self.main.__dict__)
+            self.modules.pop("__main__", None)
             if self.owns_files_or_finalizers:
                 self.collect()
-            flush()
+            sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+            flush(report=False)
         finally:
+            if interrupted:
+                # So that whoever waits for the program sees of what it died, as the interpreter does.
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                os.kill(os.getpid(), signal.SIGINT)
             self.exit(status)
+
+
+def main_module() -> types.ModuleType:
+    """The module that a script runs as, its names in the order in which the interpreter gives them."""
+    main = types.ModuleType("__main__")
+    main.__dict__.update(
+        __loader__=SourceFileLoader("__main__", SOURCE),
+        __annotations__={},
+        __builtins__=builtins,
+        __file__=SOURCE,
+        __cached__=None,
+    )
+    return main
 
 
 def open_standard_streams() -> None:
     """Text streams over descriptors 0 to 2, like those that the interpreter made over the warden's own."""
     for number, name, mode in ((0, "stdin", "rb"), (1, "stdout", "wb"), (2, "stderr", "wb")):
         old = getattr(sys, name)
-        raw = open(number, mode, closefd=False)
-        stream = io.TextIOWrapper(raw, old.encoding, old.errors, "\n" if number else None, line_buffering=number == 2)
+        raw = io.FileIO(number, mode, closefd=False)
+        raw.name = f"<{name}>"
+        buffer = io.BufferedWriter(raw) if number else io.BufferedReader(raw)
+        stream = io.TextIOWrapper(
+            buffer, old.encoding, old.errors, "\n" if number else None, line_buffering=number == 2
+        )
         stream.mode = mode[0]  # type: ignore[misc]  # As the interpreter does.
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
@@ -169,29 +186,70 @@ def exit_status(request: SystemExit) -> int:
         return 0
     if isinstance(code, int):
         return code & 0xFF if -(2**63) <= code < 2**63 else 0xFF
-    print(code, file=sys.stderr)
+    try:
+        text = str(code)
+    except BaseException:
+        text = ""
+    say(f"{text}\n")
     return 1
 
 
-def flush() -> bool:
+def say(text: str) -> None:
+    """Write to the program's stderr, wherever that is, or not at all."""
+    try:
+        sys.stderr.write(text)
+    except BaseException:
+        pass
+
+
+def report_uncaught(error: BaseException) -> int:
+    """Tell the program's hook of the exception that ended it, without frames of ours; gives the exit status."""
+    below = error.__traceback__ and error.__traceback__.tb_next
+    error.__traceback__ = below
+    if not hasattr(sys, "excepthook"):
+        say("sys.excepthook is missing\n")
+        sys.__excepthook__(type(error), error, below)
+        return 1
+    try:
+        sys.excepthook(type(error), error, below)
+    except SystemExit as request:
+        return exit_status(request)
+    except BaseException as second:
+        second.__context__ = None
+        second.__traceback__ = second.__traceback__ and second.__traceback__.tb_next
+        say("Error in sys.excepthook:\n")
+        sys.__excepthook__(type(second), second, second.__traceback__)
+        say("\nOriginal exception was:\n")
+        sys.__excepthook__(type(error), error, below)
+    return 1
+
+
+def report_ignored(culprit: object, error: BaseException) -> None:
+    """As the interpreter does with exceptions that have nobody to go to."""
+    error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+    say(f"Exception ignored in: {culprit!r}\n")
+    sys.__excepthook__(type(error), error, error.__traceback__)
+
+
+def wait_for_threads(threading: types.ModuleType | None) -> None:
+    if threading is not None:
+        try:
+            threading._shutdown()
+        except BaseException as error:
+            report_ignored(threading, error)
+
+
+def flush(*, report: bool) -> bool:
     """Flush stdout and stderr; False where stdout could not be written, which the interpreter reports as 120."""
     flushed = True
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name, None)
         try:
             if stream is not None and not getattr(stream, "closed", False):
                 stream.flush()
         except BaseException as error:
-            if stream is sys.stdout:
+            if name == "stdout":
                 flushed = False
-                print(f"Exception ignored in: {stream!r}\n{type(error).__name__}: {error}", file=sys.stderr)
+                if report:
+                    report_ignored(stream, error)
     return flushed
-
-
-def destroy(namespace: dict[str, object]) -> None:
-    """Drop the program's globals as the interpreter does: private names first, the builtins never."""
-    for name in list(namespace):
-        if isinstance(name, str) and name.startswith("_") and not name.startswith("__"):
-            namespace[name] = None
-    for name in list(namespace):
-        if name != "__builtins__":
-            namespace[name] = None
