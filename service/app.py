@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 from service import contract
 from service.engines.base import Engine
 from service.engines.prepare import local_engine
-from service.errors import add_handlers
+from service.errors import DOCUMENTED, ProblemDetails, add_handlers
 from service.intake import Intake
 from service.logs import RequestLog
 from service.metrics import Metrics
@@ -60,6 +60,7 @@ def create_app(settings: Settings, engine: Engine | None = None, metrics: Metric
         description="Grades programs against a problem's tests: verdicts by input size, nested rewards R_k, "
         "and how a program failed. Bodies may be gzip or zstd; errors are application/problem+json.",
         lifespan=lifespan,
+        responses=DOCUMENTED,
     )
     for router in (grade.router, problems.router, languages.router, health.router):
         app.include_router(router)
@@ -74,7 +75,11 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         _, definitions = models_json_schema(
-            [(contract.GradeRequest, "validation"), (contract.BatchRequest, "validation")],
+            [
+                (contract.GradeRequest, "validation"),
+                (contract.BatchRequest, "validation"),
+                (ProblemDetails, "serialization"),
+            ],
             ref_template="#/components/schemas/{model}",
         )
         schemas = document.setdefault("components", {}).setdefault("schemas", {})

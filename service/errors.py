@@ -20,7 +20,6 @@ No answer carries a stack trace, a source or test data.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -28,7 +27,7 @@ from typing import Any, ClassVar
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -52,6 +51,28 @@ class FieldError:
     detail: str
 
 
+class ProblemDetails(BaseModel):
+    """RFC 9457, with the extensions `field`, `errors` and `request_id`."""
+
+    type: str = Field(description="`urn:rkgrade:error:` and a name that does not change.")
+    title: str
+    status: int
+    detail: str = Field(description="What is wrong with this request, for people.")
+    field: str | None = Field(None, description="The first field at fault.")
+    errors: list[FieldError] | None = Field(None, description="Every mistake that was found, up to a bound.")
+    request_id: str | None = Field(None, description="As in the header X-Request-ID and in the log.")
+
+
+#: OpenAPI's word on every answer that is an error.
+DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    code: {
+        "description": description,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+    }
+    for code, description in ((422, "Invalid"), ("4XX", "Refused"), ("5XX", "Failed"))
+}
+
+
 class ServiceError(Exception):
     """Anything the service answers a request with in place of a result."""
 
@@ -73,20 +94,17 @@ class ServiceError(Exception):
 
     def response(self, request_id: str | None = None) -> Response:
         """The error as application/problem+json."""
-        content: dict[str, Any] = {
-            "type": f"urn:rkgrade:error:{self.type}",
-            "title": self.title,
-            "status": self.status,
-            "detail": self.detail,
-        }
-        if self.errors:
-            if self.errors[0].field is not None:
-                content["field"] = self.errors[0].field
-            content["errors"] = [{"field": e.field, "detail": e.detail} for e in self.errors[:_MOST_ERRORS]]
-        if request_id is not None:
-            content["request_id"] = request_id
+        content = ProblemDetails(
+            type=f"urn:rkgrade:error:{self.type}",
+            title=self.title,
+            status=self.status,
+            detail=self.detail,
+            field=self.errors[0].field if self.errors else None,
+            errors=list(self.errors[:_MOST_ERRORS]) or None,
+            request_id=request_id,
+        )
         return Response(
-            json.dumps(content, ensure_ascii=False).encode("utf-8", "backslashreplace"),
+            content.model_dump_json(exclude_none=True),
             status_code=self.status,
             headers=self.headers,
             media_type=MEDIA_TYPE,

@@ -23,9 +23,9 @@ from service.errors import (
     StoredProblemCorrupt,
     invalid_fields,
 )
-from service.stores.problems import CorruptProblem, ProblemStore, StoreFull, UnknownProblem
+from service.stores.problems import CorruptProblem, ProblemStore, StoreFull, UnknownProblem, problem_id
 
-#: Problems larger than this are written out, hashed and stored in a thread.
+#: Problems larger than this are written out and hashed in a thread.
 _INLINE_CHARS = 100_000
 
 #: Stored problems whose limits are remembered, so that grading by id reads no problem here.
@@ -47,10 +47,14 @@ class Intake:
         """Store a problem; its id, and whether it was new. Raises DiskFull."""
         size = sum(len(test.input) + len(test.output) for test in problem.tests)
         try:
-            if size <= _INLINE_CHARS:
-                identifier, created = self._put(problem)
+            if size > _INLINE_CHARS:
+                identifier, created = await asyncio.to_thread(lambda: self._store.put(_canonical(problem)))
             else:
-                identifier, created = await asyncio.to_thread(self._put, problem)
+                content = _canonical(problem)
+                identifier, created = problem_id(content), False
+                if not self._store.remembers(identifier, len(content)):
+                    # Waits for the disk.
+                    identifier, created = await asyncio.to_thread(self._store.put, content)
         except StoreFull as error:
             raise DiskFull(str(error)) from error
         self._remember(identifier, problem.limits)
@@ -124,8 +128,9 @@ class Intake:
         if len(self._limits) > _MOST_REMEMBERED:
             self._limits.popitem(last=False)
 
-    def _put(self, problem: contract.Problem) -> tuple[str, bool]:
-        return self._store.put(b"".join(contract.canonical_chunks(problem)))
-
     def _get(self, identifier: str) -> contract.Problem:
         return contract.Problem.model_validate_json(self._store.get(identifier))
+
+
+def _canonical(problem: contract.Problem) -> bytes:
+    return b"".join(contract.canonical_chunks(problem))

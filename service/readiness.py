@@ -69,8 +69,8 @@ class Readiness:
         try:
             job = await self._intake.job(request, arrived_s=time.monotonic())
             result = json.loads((await self._engine.grade(job, admitted=True)).result)
-        except ServiceError as error:
-            self._open[language] = f"{language}: {error.detail}"
+        except (ServiceError, OSError) as error:
+            self._open[language] = f"{language}: {error}"
             return
         if result["verdict"] == "accepted":
             del self._open[language]

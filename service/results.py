@@ -82,7 +82,7 @@ def fault(job: Job, store: ProblemStore, *, grader: contract.GraderInfo, message
     """The result of a grade that the grader itself failed at: internal_error, category and rewards null."""
     try:
         stored = contract.Problem.model_validate_json(store.get(job.problem_id)).tests
-    except ProblemStoreError:
+    except (ProblemStoreError, OSError):
         stored = ()
     tests = tuple(
         TestResult(

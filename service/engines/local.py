@@ -30,6 +30,7 @@ from typing import Any
 
 import structlog
 
+from sandbox.errors import HostError
 from service.contract import GraderInfo
 from service.engines.base import EngineStatus, Graded, Job, LanguageInfo, Summary
 from service.engines.frames import Frame, read_frame
@@ -182,7 +183,7 @@ class LocalEngine:
         self._command = tuple(command)
         self._numbers = itertools.count()
         self._queue: deque[_Pending] = deque()
-        self._idle: deque[asyncio.Future[None]] = deque()
+        self._idle: deque[asyncio.Future[_Pending]] = deque()
         self._open = 0
         self._quiet = asyncio.Event()
         self._running: dict[int, _Worker] = {}
@@ -230,8 +231,8 @@ class LocalEngine:
         elif self._closed:
             raise _shut_down()
         pending = _Pending(next(self._numbers), job, admitted, asyncio.get_running_loop().create_future())
-        self._queue.append(pending)
-        self._wake_one()
+        if not self._hand_over(pending):
+            self._queue.append(pending)
         with self._opened():
             try:
                 return await pending.future
@@ -287,12 +288,19 @@ class LocalEngine:
             if self._open == 0:
                 self._quiet.set()
 
-    def _wake_one(self) -> None:
+    def _hand_over(self, pending: _Pending) -> bool:
+        """Give the job to an idle worker, past the queue, so that what an idle worker takes is never "waiting"."""
         while self._idle:
             waiter = self._idle.popleft()
             if not waiter.done():
-                waiter.set_result(None)
-                return
+                waiter.set_result(pending)
+                return True
+        return False
+
+    def _put_first(self, pending: _Pending) -> None:
+        """A job that was taken and comes back; its caller may have gone meanwhile."""
+        if not pending.future.done() and not self._hand_over(pending):
+            self._queue.appendleft(pending)
 
     def _abandon(self, pending: _Pending) -> None:
         if pending in self._queue:
@@ -309,7 +317,7 @@ class LocalEngine:
         """Keep one worker at work for as long as the engine lives."""
         backoff_s = _FIRST_BACKOFF_S
         while True:
-            worker = await _Worker.start(self._command, setup)
+            worker = await self._started(setup)
             if worker is not None:
                 self._alive.add(worker)
                 try:
@@ -320,9 +328,22 @@ class LocalEngine:
                     await worker.end()
             self._metrics.worker_died()
             _log.error("a worker died", slot=setup.slot, again_in_s=backoff_s)
-            await asyncio.to_thread(self._sweep)
+            await self._swept()
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
+
+    async def _started(self, setup: WorkerSetup) -> _Worker | None:
+        try:
+            return await _Worker.start(self._command, setup)
+        except OSError as error:
+            _log.error("no worker could be started", slot=setup.slot, error=str(error))
+            return None
+
+    async def _swept(self) -> None:
+        try:
+            await asyncio.to_thread(self._sweep)
+        except HostError as error:
+            _log.error("what a dead worker left could not be cleared", error=str(error))
 
     async def _serve(self, worker: _Worker) -> bool:
         """Give one worker jobs until it dies; True where it finished any."""
@@ -331,6 +352,8 @@ class LocalEngine:
             pending = await self._take(worker)
             if pending is None:
                 return finished
+            if pending.future.done():
+                continue
             begun_s = time.monotonic()
             self._running[pending.number] = worker
             try:
@@ -349,17 +372,24 @@ class LocalEngine:
 
     async def _take(self, worker: _Worker) -> _Pending | None:
         """The next job, or None where the worker dies while there is none."""
-        while not self._queue:
-            waiter = asyncio.get_running_loop().create_future()
-            self._idle.append(waiter)
-            try:
-                await asyncio.wait({worker.death, waiter}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                waiter.cancel()
-            if worker.death.done():
-                self._wake_one()
-                return None
-        return self._queue.popleft()
+        if self._queue:
+            return self._queue.popleft()
+        waiter: asyncio.Future[_Pending] = asyncio.get_running_loop().create_future()
+        self._idle.append(waiter)
+        try:
+            either: set[asyncio.Future[Any]] = {worker.death, waiter}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if waiter.done():
+                self._fail(waiter.result(), _shut_down())
+            raise
+        finally:
+            waiter.cancel()
+        if not worker.death.done():
+            return waiter.result()
+        if waiter.done() and not waiter.cancelled():
+            self._put_first(waiter.result())
+        return None
 
     async def _ask(self, worker: _Worker, pending: _Pending, *, queue_s: float) -> Frame | None:
         pending.attempts += 1
@@ -370,11 +400,8 @@ class LocalEngine:
 
     async def _bury(self, pending: _Pending) -> None:
         """A worker died over this job: once may be chance, twice is an internal_error."""
-        if pending.future.done():
-            return
-        if pending.attempts < _MOST_ATTEMPTS:
-            self._queue.appendleft(pending)
-            self._wake_one()
+        if pending.attempts < _MOST_ATTEMPTS or pending.future.done():
+            self._put_first(pending)
             return
         message = "the grader's worker died twice over this grade"
         graded = await asyncio.to_thread(self.fault, pending.job, message)

@@ -22,6 +22,10 @@ _ID = re.compile(r"sha256:([0-9a-f]{64})")
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
+#: Problems of which a process remembers that they are stored.
+_MOST_REMEMBERED = 10_000
+
+
 class ProblemStoreError(Exception):
     """Anything the store can raise."""
 
@@ -58,7 +62,7 @@ class ProblemStore:
         A damaged file under the same id is replaced.
         """
         identifier = problem_id(content)
-        if self._is_whole(identifier, len(content)):
+        if self.remembers(identifier, len(content)) or self._is_whole(identifier, len(content)):
             return identifier, False
         path = self._path(identifier)
         try:
@@ -68,7 +72,7 @@ class ProblemStore:
             if error.errno in _FULL:
                 raise StoreFull(f"no room for a problem of {len(content)} bytes: {error.strerror}") from error
             raise
-        self._whole[identifier] = len(content)
+        self._remember(identifier, len(content))
         return identifier, True
 
     def contains(self, identifier: str) -> bool:
@@ -87,7 +91,7 @@ class ProblemStore:
         if problem_id(content) != identifier:
             self._whole.pop(identifier, None)
             raise CorruptProblem(identifier)
-        self._whole[identifier] = len(content)
+        self._remember(identifier, len(content))
         return content
 
     def sweep(self) -> None:
@@ -98,15 +102,26 @@ class ProblemStore:
                 if path.stat().st_mtime < oldest:
                     path.unlink()
 
-    def _is_whole(self, identifier: str, size: int) -> bool:
+    def remembers(self, identifier: str, size: int) -> bool:
+        """Whether a problem of that id and size was seen whole by this process and is still there; reads no file."""
+        return self._whole.get(identifier) == size and self._size(identifier) == size
+
+    def _remember(self, identifier: str, size: int) -> None:
+        self._whole[identifier] = size
+        if len(self._whole) > _MOST_REMEMBERED:
+            with contextlib.suppress(KeyError, RuntimeError):
+                # Another thread may do the same.
+                del self._whole[next(iter(self._whole))]
+
+    def _size(self, identifier: str) -> int | None:
         try:
-            found = self._path(identifier).stat().st_size
+            return self._path(identifier).stat().st_size
         except FileNotFoundError:
+            return None
+
+    def _is_whole(self, identifier: str, size: int) -> bool:
+        if self._size(identifier) != size:
             return False
-        if found != size:
-            return False
-        if self._whole.get(identifier) == size:
-            return True
         try:
             self.get(identifier)
         except (UnknownProblem, CorruptProblem):

@@ -196,5 +196,9 @@ def test_openapi_describes_bodies_that_routes_read_themselves(grader_url: str) -
         assert body["required"] is True
         assert body["content"]["application/json"]["schema"] == {"$ref": f"#/components/schemas/{model}"}
         assert model in schemas
+    for path in document["paths"].values():
+        for operation in path.values():
+            refused = operation["responses"]["422"]["content"]
+            assert refused == {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
     referred = {part.split('"')[0] for part in json.dumps(document).split('"#/components/schemas/')[1:]}
     assert referred <= set(schemas)
