@@ -6,6 +6,7 @@ Flags are the settings of `service.settings` by the same names; a flag wins over
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 from collections.abc import Coroutine
 from pathlib import Path
@@ -67,6 +68,8 @@ def serve(
         _stop(USAGE_ERROR, "\n".join(_setting_error(one) for one in error.errors()))
     configure(settings)
     metrics = Metrics()
+    # Checking the host may take a while and start compilers: SIGTERM then unwinds, so that they end with us.
+    signal.signal(signal.SIGTERM, _unwind)
     try:
         listener = _listen(settings)
         engine = local_engine(settings, metrics)
@@ -125,6 +128,10 @@ class DrainingServer(uvicorn.Server):
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return self._loop.create_task(work)
+
+
+def _unwind(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _listen(settings: Settings) -> socket.socket:

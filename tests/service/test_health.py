@@ -80,3 +80,12 @@ def test_logs_name_requests_and_tell_nothing_of_programs(serve: Serve, a_plus_b:
     event = json.loads(line)
     assert (event["event"], event["method"], event["path"]) == ("request", "POST", "/grade")
     assert (event["status"], event["request_id"], event["level"]) == (200, "trace-1", "info")
+
+
+def test_a_grader_without_cgroups_says_so_everywhere(serve: Serve, a_plus_b: dict[str, Any]) -> None:
+    with serve("--workers", "1", "--insecure-no-cgroup") as server:
+        assert "insecure" in server.log.read_text()
+        result = httpx.post(f"{server.url}/grade", json=a_plus_b).json()
+        assert (result["verdict"], result["grader"]["secure"]) == ("accepted", False)
+        unrun = a_plus_b | {"source": None, "completion": "no idea"}
+        assert httpx.post(f"{server.url}/grade", json=unrun).json()["grader"]["secure"] is False

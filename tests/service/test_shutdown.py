@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import json
 import signal
+import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 from tests.conftest import Serve
-from tests.serving import assert_nothing_left, metric, poll
+from tests.serving import RKGRADE, assert_nothing_left, metric, poll
 
 pytestmark = pytest.mark.jail
 
@@ -94,3 +98,26 @@ def test_a_taken_port_and_bad_options_end_with_a_sentence(serve: Serve, grader: 
     ):
         with pytest.raises(AssertionError, match=expected), serve(*flags):
             pass
+
+
+def names(processes: list[psutil.Process]) -> list[str]:
+    """Names of those that still are there."""
+    found = []
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(process.name())
+    return found
+
+
+def test_sigterm_while_the_host_is_prepared_leaves_nothing(grader_data_dir: Path) -> None:
+    """A new data directory means that headers are compiled first, which takes seconds."""
+    data_dir = grader_data_dir / "another"
+    command = [str(RKGRADE), "serve", "--port", "0", "--data-dir", str(data_dir)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        own = psutil.Process(process.pid)
+        poll(lambda: "cc1plus" in names(own.children(recursive=True)), 20, "a compiler runs")
+        family = [own, *own.children(recursive=True)]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 128 + signal.SIGTERM
+    assert_nothing_left(family)
+    assert [path for path in data_dir.rglob("*") if "building" in path.name] == []
