@@ -59,21 +59,33 @@ class CompileCache:
         entry = self._directory / key
         try:
             saved = json.loads((entry / "result.json").read_text())
-            fd = os.open(entry / "artefact", os.O_RDONLY | os.O_CLOEXEC) if saved["ok"] else None
+            result = CompileResult(saved["ok"], 0.0, True, saved["message"])
+            fd = _open_whole(entry / "artefact", saved["artefact_bytes"]) if result.ok else None
         except FileNotFoundError:
+            if entry.exists():
+                shutil.rmtree(entry, ignore_errors=True)  # Of an eviction that was cut short.
             return None
-        os.utime(entry)
-        return Compiled(CompileResult(saved["ok"], 0.0, True, saved["message"]), fd)
+        except (ValueError, KeyError):
+            # A host that went down may leave files empty whose names are there. Nobody would ever replace them.
+            shutil.rmtree(entry, ignore_errors=True)
+            return None
+        with contextlib.suppress(FileNotFoundError):  # Evicted just now.
+            os.utime(entry)
+        return Compiled(result, fd)
 
     def put(self, key: str, result: CompileResult, artefact_fd: int | None) -> None:
-        temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=self._directory))
         try:
-            (temporary / "result.json").write_text(json.dumps({"ok": result.ok, "message": result.message}))
+            temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=self._directory))
+        except OSError:
+            return
+        try:
+            size = 0
             if artefact_fd is not None:
                 with (temporary / "artefact").open("wb") as target:
-                    offset = 0
-                    while sent := os.sendfile(target.fileno(), artefact_fd, offset, 1 << 24):
-                        offset += sent
+                    while sent := os.sendfile(target.fileno(), artefact_fd, size, 1 << 24):
+                        size += sent
+            saved = {"ok": result.ok, "message": result.message, "artefact_bytes": size}
+            (temporary / "result.json").write_text(json.dumps(saved))
             temporary.rename(self._directory / key)
         except OSError:
             # A full disk, or an entry made meanwhile: the cache is a help, never a condition.
@@ -104,6 +116,15 @@ class CompileCache:
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < time.time() - 3600:
                     shutil.rmtree(path, ignore_errors=True)
+
+
+def _open_whole(path: Path, size_bytes: int) -> int:
+    """Raises FileNotFoundError; ValueError where the file is not as long as it was written."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    if os.fstat(fd).st_size != size_bytes:
+        os.close(fd)
+        raise ValueError(f"{path} is cut short")
+    return fd
 
 
 class Compiler:
