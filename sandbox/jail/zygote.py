@@ -18,14 +18,19 @@ import builtins
 import gc
 import io
 import os
-import signal
 import sys
 import types
 from importlib.machinery import SourceFileLoader
+from os import getpid, kill
+from signal import SIG_DFL, SIGINT
+from signal import signal as set_handler
 
 TYPE_CHECKING = False  # As in `typing`, whose import would cost every cell more than all of ours together.
 if TYPE_CHECKING:
     from typing import NoReturn
+
+#: What functions of this module find builtin names in: a copy, whatever a program does to the original.
+__builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 
 SOURCE = "/prog/main.py"
 
@@ -146,8 +151,8 @@ class Zygote:
         finally:
             if interrupted:
                 # So that whoever waits for the program sees of what it died, as the interpreter does.
-                signal.signal(signal.SIGINT, signal.SIG_DFL)
-                os.kill(os.getpid(), signal.SIGINT)
+                set_handler(SIGINT, SIG_DFL)
+                kill(getpid(), SIGINT)
             self.exit(status)
 
 
