@@ -16,7 +16,7 @@ from sandbox.checkers.base import Checker
 from sandbox.checkers.compare import Exact, Tokens
 from sandbox.config import SandboxConfig
 from sandbox.errors import Cancelled
-from sandbox.judge import UIDS_PER_SLOT, Judge
+from sandbox.judge import Judge
 from sandbox.problem import Judgement, Problem, Submission, Test, TestResult
 from sandbox.stdin import Stdin
 from sandbox.verdicts import Verdict
@@ -62,8 +62,6 @@ class Bench:
         self._config = config
         self._scratch = scratch
         self._hierarchies = cgroups.here()
-        first_uid = config.uid_base + SLOT * UIDS_PER_SLOT
-        self._uids = range(first_uid, first_uid + UIDS_PER_SLOT)
         self.judge = judge
         self.grade(Case("first", "c", b'#include <stdio.h>\nint main(void) { puts("held"); }\n', (Run(),)))
         self.judge.warm()
@@ -84,12 +82,12 @@ class Bench:
         return self.judge.judge(submission, cancel_fd=cancel_fd, on_test=cancel)
 
     def footprint(self) -> Footprint:
-        processes = [_status(entry) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-        parents = {pid: parent for pid, parent, _ in processes}
         owner = f"-{os.getpid()}-"
+        processes = [_status(entry, owner) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        parents = {pid: parent for pid, parent, _ in processes}
         config = self._config
         return Footprint(
-            jailed_processes=sum(uid in self._uids for _, _, uid in processes),
+            jailed_processes=sum(in_group for _, _, in_group in processes),
             children=sum(_descends(pid, os.getpid(), parents) for pid in parents),
             groups=sum(
                 1
@@ -133,13 +131,13 @@ class Bench:
         return self._settled(self.idle)
 
 
-def _status(entry: Path) -> tuple[int, int, int]:
-    """PID, parent's PID and uid of a process; zeros where it has just gone."""
+def _status(entry: Path, owner: str) -> tuple[int, int, bool]:
+    """PID, parent's PID, and whether the process is in a group of the owner's, which no program can leave."""
     try:
-        fields = dict(line.split(":", 1) for line in (entry / "status").read_text().splitlines())
-        return int(entry.name), int(fields["PPid"]), int(fields["Uid"].split()[0])
+        parent = int(entry.joinpath("stat").read_text().rpartition(")")[2].split()[1])
+        return int(entry.name), parent, owner in entry.joinpath("cgroup").read_text()
     except (FileNotFoundError, ProcessLookupError):
-        return 0, 0, 0
+        return 0, 0, False
 
 
 def _descends(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
