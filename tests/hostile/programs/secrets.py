@@ -58,7 +58,7 @@ for path in (
     "/var/run/docker.sock", "/run/containerd/containerd.sock", "/var/log/syslog", "/var/lib/dpkg/status",
 ):  # fmt: skip
     try_read(path)
-for path in ("/root", "/home", "/var", "/run", "/sys", "/mnt", "/media", "/srv", "/opt", "/boot", "/dev/pts", "/dev/mqueue", "/work"):
+for path in ("/root", "/home", "/var", "/run", "/sys", "/mnt", "/media", "/srv", "/opt", "/boot", "/dev/pts", "/dev/mqueue"):
     try_list(path)
 for path, data in (
     ("/proc/sysrq-trigger", b"h"), ("/proc/sys/kernel/core_pattern", b"|/box/x"), ("/proc/sys/kernel/hostname", b"mine"),
