@@ -51,10 +51,22 @@ SWEEP_S = 10.0
 #: How far, in wall limits, waiting for a core can put off the end of a run.
 MAX_WAIT_FACTOR = 10
 
+#: Outputs up to this size are read rather than mapped: cheaper.
+MAPPED_BYTES = 64 * 1024
+
 #: Room on the scratch disks: more than any memory limit, so that the cgroup, which counts files there, always decides.
 SCRATCH_BYTES = 16 * 2**30
 
-WARDEN_ARGV = ["/usr/bin/python3", "-s", "/rkgrade/warden.py"]
+#: Imported, not run as a script, which would be compiled anew in every cell. In a forked child `serve` returns the
+#: program: nothing of the warden is then below it but this one frame, and the interpreter ends as any other would.
+WARDEN = """
+import sys
+sys.path[0] = "/rkgrade"
+from warden import serve
+program = serve({fd})
+program and sys.exit(program())
+"""
+WARDEN_ARGV = ["/rkgrade-enter", "warden", "/usr/bin/python3", "-s", "-c"]
 
 
 class Action(enum.StrEnum):
@@ -121,9 +133,10 @@ class Output:
 
     @contextlib.contextmanager
     def view(self) -> Iterator[memoryview]:
-        """The whole output, mapped rather than copied."""
-        if len(self) == 0:
-            yield memoryview(b"")
+        """The whole output; a large one is mapped rather than copied."""
+        length = len(self)
+        if length <= MAPPED_BYTES:
+            yield memoryview(os.pread(self._fd, length, 0))
             return
         with mmap.mmap(self._fd, 0, prot=mmap.PROT_READ) as mapped, memoryview(mapped) as view:
             yield view
@@ -146,20 +159,25 @@ class Cell:
         self._sock, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with inner:
             command = nsjail.command(
-                [*WARDEN_ARGV, str(inner.fileno())],
+                [*WARDEN_ARGV, WARDEN.format(fd=inner.fileno())],
                 host_uid=host_uid,
                 pass_fd=inner.fileno(),
                 scratch_bytes=SCRATCH_BYTES,
                 mounts=tuple(mounts),
             )
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                pass_fds=(inner.fileno(),),
-                env={},
-            )
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._log,
+                    stderr=self._log,
+                    pass_fds=(inner.fileno(),),
+                    env={},
+                )
+            except OSError:
+                self._sock.close()
+                os.close(self._log)
+                raise
         entries = group.warden_entries()
         self._send({"op": "hello", "program_uid": nsjail.PROGRAM_ID}, entries)
         for entry in entries:
@@ -290,7 +308,7 @@ class Cell:
     def _send(self, message: wire.Message, fds: Sequence[int] = ()) -> None:
         # A warden that is gone shows at the next receive, with its last words.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            wire.send(self._sock, message, fds)
+            wire.send(self._sock, wire.for_warden(message), fds)
 
     def _receive(self, timeout_s: float | None = None) -> tuple[wire.Message, list[int]]:
         """The warden's next message. Raises GraderFault, which ends the cell: nothing more can be asked of it."""
@@ -303,7 +321,7 @@ class Cell:
     def _answer(self, timeout_s: float | None) -> tuple[wire.Message, list[int]]:
         self._sock.settimeout(timeout_s)
         try:
-            received = wire.receive(self._sock)
+            received = wire.receive(self._sock, wire.from_warden)
         except TimeoutError as error:
             raise GraderFault(f"the warden did not answer within {timeout_s} s{self._last_words()}") from error
         except ValueError as error:

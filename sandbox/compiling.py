@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
+import select
 import shutil
 import tempfile
 import time
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from sandbox.cell import Action, Cell, RunRecord, RunRequest
 from sandbox.config import SandboxConfig
-from sandbox.errors import GraderFault
+from sandbox.errors import Cancelled, GraderFault
 from sandbox.languages import Language, version
 from sandbox.problem import CompileResult, Limits
 from sandbox.stdin import Stdin
@@ -29,6 +30,7 @@ from sandbox.stdin import Stdin
 LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_bytes=2 * 2**30, output_bytes=256 * 2**20, processes=64)
 MESSAGE_BYTES = 8 * 1024
 LOCKS = 64
+LOOK_AGAIN_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,20 @@ class CompileCache:
             path.mkdir(parents=True, exist_ok=True)
 
     @contextlib.contextmanager
-    def locked(self, key: str) -> Iterator[None]:
-        """Hold the only right in this host to make the entry. A fixed number of lock files serves all keys."""
+    def locked(self, key: str, cancel_fd: int | None = None) -> Iterator[None]:
+        """Hold the only right in this host to make the entry. A fixed number of lock files serves all keys.
+
+        Raises Cancelled once `cancel_fd` is readable.
+        """
         with (self._locks / f"compile-{int(key[:8], 16) % LOCKS}").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    # No lock call wakes on a second descriptor. Compiling takes tenths of seconds.
+                    if select.select([] if cancel_fd is None else [cancel_fd], [], [], LOOK_AGAIN_S)[0]:
+                        raise Cancelled from None
             yield
 
     def get(self, key: str) -> Compiled | None:
@@ -139,7 +151,7 @@ class Compiler:
         key = cache_key(language, source)
         if (cached := self._cache.get(key)) is not None:
             return cached
-        with self._cache.locked(key):
+        with self._cache.locked(key, cancel_fd):
             if (cached := self._cache.get(key)) is not None:
                 return cached
             return self._compile(language, source, key, cancel_fd)

@@ -126,11 +126,14 @@ class Judge:
     def _new_cell(self) -> Cell:
         self._cells_made += 1
         uid = self._first_uid + 2 * (self._cells_made % (UIDS_PER_SLOT // 2))
-        group = self._cgroups.cell(f"cell-{self._cells_made}")
         try:
-            return Cell(group, host_uid=uid, mounts=self._mounts)
+            group = self._cgroups.cell(f"cell-{self._cells_made}")
+            try:
+                return Cell(group, host_uid=uid, mounts=self._mounts)
+            except OSError:
+                group.close()
+                raise
         except OSError as error:
-            group.close()
             raise GraderFault(f"could not start a cell: {error}") from error
 
     def _see_off(self) -> None:

@@ -68,7 +68,7 @@ def command(argv: list[str], *, host_uid: int, pass_fd: int, scratch_bytes: int,
     "source:destination". Wall, CPU and memory limits are not nsjail's: the judge owns them.
     """
     scratch = f"size={scratch_bytes},nr_inodes={SCRATCH_INODES},mode=1777"
-    options = ["-Mo", "-Q", "--time_limit", "0", "--hostname", "cell", "--cwd", "/", "--nice_level", "-5"]
+    options = ["-Mo", "-q", "--time_limit", "0", "--hostname", "cell", "--cwd", "/", "--nice_level", "-5"]
     for kind in ("-u", "-g"):
         options += [kind, f"0:{host_uid}:1", kind, f"{PROGRAM_ID}:{host_uid + 1}:1"]
     for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_KILL"):

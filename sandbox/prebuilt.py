@@ -20,7 +20,7 @@ from pathlib import Path
 
 from sandbox.config import SandboxConfig
 from sandbox.errors import HostError
-from sandbox.languages import HEADERS_IN_JAIL, Language, installed, version
+from sandbox.languages import HEADERS_IN_JAIL, PYTHON, Language, installed, version
 
 HEADER = "bits/stdc++.h"
 JAIL_DIR = Path(__file__).parent / "jail"
@@ -41,6 +41,8 @@ def build(config: SandboxConfig) -> None:
         if not _warden(config).exists():
             with _new(_warden(config)) as new:
                 shutil.copytree(JAIL_DIR, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+                # By the interpreter that will run them, under the names they will have.
+                _run([PYTHON, "-m", "compileall", "-q", "-d", WARDEN_IN_JAIL, str(new)])
         if not _enter(config).exists():
             with _new(_enter(config).parent) as new:
                 _run([*C_COMPILER, "-o", str(new / "enter"), str(ENTER_SOURCE)])
@@ -51,13 +53,29 @@ def build(config: SandboxConfig) -> None:
 
 
 def mounts(config: SandboxConfig) -> tuple[str, ...]:
-    """The binds ("source:destination") that show all this in a jail."""
-    headers = (
-        f"{_header(config, language)}:{HEADERS_IN_JAIL}/{language.id}" for language in installed() if language.header
-    )
+    """The binds ("source:destination") that show all this in a jail.
+
+    Raises HostError where something is not built, as after the grader was replaced under a running one.
+    """
+    missing = [str(path) for path in binds(config).values() if not path.exists()]
+    if missing:
+        raise HostError(f"not prebuilt: {', '.join(missing)}; has the grader been replaced? Start it anew")
+    return tuple(f"{source}:{destination}" for destination, source in binds(config).items())
+
+
+def binds(config: SandboxConfig) -> dict[str, Path]:
+    """Where each thing lies on the host, by its path in a jail, built or not."""
     warden = _warden(config)
-    accounts = (f"{warden}/etc/{name}:/etc/{name}" for name in ("passwd", "group"))
-    return (f"{warden}:{WARDEN_IN_JAIL}", *accounts, f"{_enter(config)}:{ENTER_IN_JAIL}", *headers)
+    paths = {
+        WARDEN_IN_JAIL: warden,
+        "/etc/passwd": warden / "etc" / "passwd",
+        "/etc/group": warden / "etc" / "group",
+        ENTER_IN_JAIL: _enter(config),
+    }
+    for language in installed():
+        if language.header:
+            paths[f"{HEADERS_IN_JAIL}/{language.id}"] = _header(config, language)
+    return paths
 
 
 def _warden(config: SandboxConfig) -> Path:

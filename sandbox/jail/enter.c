@@ -1,8 +1,13 @@
-/* enter: become the program. The last step between the warden and an exec'd program.
+/* enter: what has to be done in a process of its own before it becomes another program.
+ *
+ *     enter warden PROGRAM [ARGUMENT ...]
+ *
+ * nsjail starts the warden through this: the capabilities that it hands over are inheritable too, and would stay so in
+ * every program. Here that set is emptied; as uid 0 of its namespace, the warden keeps the others across exec.
  *
  *     enter UID ENTRIES RESOURCE:LIMIT,... DIRECTORY PROGRAM [ARGUMENT ...]
  *
- * The warden spawns this (vfork and exec, so its own memory is not copied) with the program's stdin, stdout and stderr
+ * The last step between the warden and an exec'd program. The warden spawns this (vfork and exec, so its own memory is not copied) with the program's stdin, stdout and stderr
  * as 0 to 2, a close-on-exec pipe as 3, and ENTRIES descriptors from 4 on that lead into the program's cgroups. In
  * this order: enter the cgroups, set the limits, take the uid (from 0 to another: the kernel drops every capability),
  * close what is not the program's, exec. What goes wrong is written to descriptor 3, which a successful exec closes.
@@ -13,10 +18,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { FAILED_FD = 3, FIRST_ENTRY_FD = 4 };
@@ -37,7 +44,18 @@ static void set_limits(char *list) {
     }
 }
 
+static int become_warden(char **argv, char **environment) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+    if (syscall(SYS_capget, &header, sets) != 0) return perror("capget"), 126;
+    for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) sets[i].inheritable = 0;
+    if (syscall(SYS_capset, &header, sets) != 0) return perror("capset"), 126;
+    execve(argv[0], argv, environment);
+    return perror(argv[0]), 127;
+}
+
 int main(int argc, char **argv, char **environment) {
+    if (argc > 2 && strcmp(argv[1], "warden") == 0) return become_warden(argv + 2, environment);
     if (argc < 6) return 127;
     uid_t id = (uid_t)strtoul(argv[1], NULL, 10);
     int entries = atoi(argv[2]);

@@ -21,7 +21,8 @@ the program's own uid, which alone can enter directories closed to others.
 
 When the judge is gone the socket says so; process 1 then exits and the kernel ends the whole namespace.
 
-Runs with the jail's own interpreter: standard library only, and no module of the grader but its neighbours.
+Runs with the jail's own interpreter: standard library only, of that the leanest (see `wire`), and no module of the
+grader but its neighbours.
 """
 
 from __future__ import annotations
@@ -29,17 +30,22 @@ from __future__ import annotations
 import os
 import resource
 import select
-import signal
-import socket
 import stat
-import sys
 import time
-from collections.abc import Callable
+from _socket import socket
 
 TYPE_CHECKING = False  # As in `typing`, whose import would cost every cell more than all of ours together.
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from signal import SIGKILL, SIGPIPE, SIGXFSZ
+
     from sandbox.jail import wire, zygote
+
+    #: What a forked child is to run in this interpreter; gives the exit status.
+    Program = Callable[[], int]
 else:
+    from _signal import SIGKILL, SIGPIPE, SIGXFSZ
+
     import wire
     import zygote
 
@@ -54,14 +60,11 @@ SWEEP_DIR = ".rkgrade-sweep"
 #: that reports failure (3) and the cgroup entries: spawning can then place them without stepping on one another.
 RESERVED_FDS = 16
 
-#: What a forked child is to run in this interpreter; gives the exit status.
-Program = Callable[[], int]
-
 
 class Warden:
     """Serves one judge until it hangs up."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket) -> None:
         self.sock = sock
         self.program_id = 0
         self.zygote: zygote.Zygote | None = None
@@ -69,7 +72,7 @@ class Warden:
     def serve(self) -> Program | None:
         """Answer requests. Returns None when the judge is gone, or, in a forked child, the program to run."""
         while True:
-            received = wire.receive(self.sock)
+            received = wire.receive(self.sock, wire.from_judge)
             if received is None:
                 return None
             message, fds = received
@@ -80,13 +83,16 @@ class Warden:
                     return program
             elif op == "load":
                 load(message["files"], fds)
-                wire.send(self.sock, {"ready": True})
+                self.answer({"ready": True})
             elif op == "hello":
                 self.program_id = message["program_uid"]
                 enter_groups(fds)
                 close_all(fds)
-                wire.send(self.sock, {"ready": True})
+                self.answer({"ready": True})
             # A kill that crossed the end of its run is stale: nothing is left to kill.
+
+    def answer(self, message: wire.Message, fds: Sequence[int] = ()) -> None:
+        wire.send(self.sock, wire.for_judge(message), fds)
 
     def run(self, request: wire.Message, fds: list[int]) -> Program | None:
         """Run the program once. In the forked child of a zygote, returns the code to run; None otherwise."""
@@ -105,7 +111,7 @@ class Warden:
         failure = os.read(failure_fd, 4096)
         os.close(failure_fd)
         if failure:
-            wire.send(self.sock, {"fault": f"could not start the program: {failure.decode(errors='replace')}"})
+            self.answer({"fault": f"could not start the program: {failure.decode(errors='replace')}"})
             return None
         end_everything()
         names, collected = collect(request["collect"])
@@ -119,10 +125,10 @@ class Warden:
             "collected": names,
             "sweeping": not clean,
         }
-        wire.send(self.sock, reply, collected)
+        self.answer(reply, collected)
         close_all(collected)
         if not clean:
-            wire.send(self.sock, {"swept": self.sweep()})
+            self.answer({"swept": self.sweep()})
         return None
 
     def wait(self, pid: int) -> tuple[int, resource.struct_rusage]:
@@ -137,7 +143,7 @@ class Warden:
                 if pidfd in ready:
                     break
                 # Only a kill, or the end of the judge, can come in the middle of a run.
-                if wire.receive(self.sock) is None:
+                if wire.receive(self.sock, wire.from_judge) is None:
                     os._exit(0)
                 kill_everything()
         finally:
@@ -153,7 +159,7 @@ class Warden:
         targets = [*fds[:3], failed_fd, *fds[3:]]
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(targets)]
         # The interpreter ignores these two; a program is not to inherit that.
-        defaults = (signal.SIGPIPE, signal.SIGXFSZ)
+        defaults = (SIGPIPE, SIGXFSZ)
         return os.posix_spawn(ENTER, argv, os.environ, file_actions=actions, setsid=True, setsigdef=defaults)
 
     def become_program(self, request: wire.Message, fds: list[int], failed_fd: int) -> Program:
@@ -220,7 +226,7 @@ def load(files: list[tuple[str, int]], fds: list[int]) -> None:
 def kill_everything() -> None:
     """kill(-1) walks all processes but this one under the kernel's process lock: none can fork its way out."""
     try:
-        os.kill(-1, signal.SIGKILL)
+        os.kill(-1, SIGKILL)
     except ProcessLookupError:
         pass
 
@@ -289,10 +295,7 @@ def reserve_fds() -> None:
     os.close(fd)
 
 
-if __name__ == "__main__":
+def serve(fd: int) -> Program | None:
+    """Serve the judge at the other end of a socket; see `Warden.serve`."""
     reserve_fds()
-    program = Warden(socket.socket(fileno=int(sys.argv[1]))).serve()
-    if program is not None:
-        # A forked child: nothing of the warden is below this frame but the module itself, and the interpreter ends
-        # as any other would: waiting for threads, calling atexit, flushing stdout.
-        sys.exit(program())
+    return Warden(socket(fileno=fd)).serve()

@@ -1,18 +1,20 @@
-"""What judge and warden say to each other: one JSON object a packet, with descriptors beside it.
+"""What judge and warden say to each other: one dict a packet, with descriptors beside it.
 
 The socket is a SOCK_SEQPACKET pair, so a message is never split or joined. This module runs on both sides, in the
-jail as a plain script's neighbour: standard library only, and nothing here may depend on which side it is on.
+jail as a plain script's neighbour. There every import is paid by every cell: `socket` and `json` alone would double the
+warden's start, so the C modules below the one serve, and the other is spoken but not imported: towards the jail, whose
+warden has no reason to mistrust the judge, messages are marshalled; towards the judge, who has, they are JSON.
 
 Judge to warden:
 
     {"op": "hello", "program_uid": 1000}               fds: cgroup entries of the warden's own group
     {"op": "load", "files": [[name, mode], ...]}       fds: one a file; copied to /prog, read-only for the program
-    {"op": "run", "argv": [...] | null, ...Run}        fds: stdin, stdout, stderr, collected..., cgroup entries...
+    {"op": "run", "argv": [...], ...Run}        fds: stdin, stdout, stderr, collected..., cgroup entries...
     {"op": "kill"}                                     only while a run is on
 
 Warden to judge:
 
-    {"ready": true}                                    after hello, load
+    {"ready": True}                                    after hello, load
     {"status": int, "cpu_s": float, "wall_s": float, "collected": [name, ...], "sweeping": bool}   after run;
                                                        fds: one for each collected file
     {"swept": bool}                                    only where the run said "sweeping"
@@ -22,51 +24,87 @@ Warden to judge:
 from __future__ import annotations
 
 import array
-import json
+import marshal
 import os
-import socket
-from collections.abc import Sequence
+from _socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, MSG_CTRUNC, MSG_TRUNC, SCM_RIGHTS, SOL_SOCKET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _socket import socket
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 MAX_FDS = 64
 MAX_MESSAGE_BYTES = 64 * 1024
 
+#: Read by every Python 3; judge and warden may be of different ones.
+MARSHAL_VERSION = 2
+
 Message = dict[str, "Any"]
 
 
-def send(sock: socket.socket, message: Message, fds: Sequence[int] = ()) -> None:
+def for_warden(message: Message) -> bytes:
+    return marshal.dumps(message, MARSHAL_VERSION)
+
+
+def from_judge(data: bytes) -> object:
+    return marshal.loads(data)
+
+
+def for_judge(message: Message) -> bytes:
+    return json_text(message).encode()
+
+
+def from_warden(data: bytes) -> object:
+    """Raises ValueError for what is no JSON."""
+    import json
+
+    try:
+        return json.loads(data)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def json_text(value: object) -> str:
+    """JSON of dicts, lists, strings, booleans and finite numbers, as the warden's messages are made of."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json_text(key)}:{json_text(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(json_text, value)) + "]"
+    if isinstance(value, str):
+        escaped = "".join(c if " " <= c <= "~" and c not in '"\\' else f"\\u{min(ord(c), 0xFFFF):04x}" for c in value)
+        return f'"{escaped}"'
+    return repr(value).lower()
+
+
+def send(sock: socket, data: bytes, fds: Sequence[int] = ()) -> None:
     """Send one message. Raises OSError where the other side is gone, ValueError where it is too long."""
-    data = json.dumps(message, separators=(",", ":")).encode()
     if len(data) > MAX_MESSAGE_BYTES or len(fds) > MAX_FDS:
         raise ValueError(f"message of {len(data)} bytes and {len(fds)} descriptors is over the limit")
-    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+    ancillary = [(SOL_SOCKET, SCM_RIGHTS, array.array("i", fds))] if fds else []
     sock.sendmsg([data], ancillary)
 
 
-def receive(sock: socket.socket) -> tuple[Message, list[int]] | None:
+def receive(sock: socket, decode: Callable[[bytes], object]) -> tuple[Message, list[int]] | None:
     """Take the next message and its descriptors (close-on-exec); None where the other side is gone.
 
-    Raises ValueError on anything that is not one whole JSON object.
+    Raises ValueError on anything that is not one whole dict.
     """
-    data, ancillary, flags, _ = sock.recvmsg(
-        MAX_MESSAGE_BYTES, socket.CMSG_SPACE(MAX_FDS * array.array("i").itemsize), socket.MSG_CMSG_CLOEXEC
-    )
+    space = CMSG_SPACE(MAX_FDS * array.array("i").itemsize)
+    data, ancillary, flags, _ = sock.recvmsg(MAX_MESSAGE_BYTES, space, MSG_CMSG_CLOEXEC)
     received = array.array("i")
     for level, kind, payload in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+        if level == SOL_SOCKET and kind == SCM_RIGHTS:
             received.frombytes(payload[: len(payload) - len(payload) % received.itemsize])
     fds = list(received)
     if not data:
         return None
     try:
-        if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+        if flags & (MSG_TRUNC | MSG_CTRUNC):
             raise ValueError("truncated message")
-        message = json.loads(data)
+        message = decode(data)
         if not isinstance(message, dict):
-            raise ValueError("message is not an object")  # noqa: TRY004
+            raise ValueError("message is not a dict")  # noqa: TRY004
     except ValueError:
         for fd in fds:
             os.close(fd)

@@ -22,12 +22,15 @@ import sys
 import types
 from importlib.machinery import SourceFileLoader
 from os import getpid, kill
-from signal import SIG_DFL, SIGINT
-from signal import signal as set_handler
 
 TYPE_CHECKING = False  # As in `typing`, whose import would cost every cell more than all of ours together.
 if TYPE_CHECKING:
+    from signal import SIG_DFL, SIGINT
+    from signal import signal as set_handler
     from typing import NoReturn
+else:
+    from _signal import SIG_DFL, SIGINT
+    from _signal import signal as set_handler
 
 #: What functions of this module find builtin names in: a copy, whatever a program does to the original.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
@@ -45,7 +48,7 @@ PRELOADABLE = frozenset(
 )
 
 #: Modules of the grader in the interpreter, which a program must not find.
-OURS = ("wire", "zygote")
+OURS = ("warden", "wire", "zygote")
 
 #: Words of a source whose objects may do something visible when they are collected at exit: unflushed files, finalizers
 #: and suspended generators, which reference cycles keep alive until then.

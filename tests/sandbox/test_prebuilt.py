@@ -31,19 +31,13 @@ def only(monkeypatch: pytest.MonkeyPatch, *languages: Language) -> None:
     monkeypatch.setattr("sandbox.prebuilt.installed", lambda: languages)
 
 
-def sources(config: SandboxConfig) -> dict[str, Path]:
-    """What is mounted where in the jail."""
-    pairs = (mount.split(":") for mount in prebuilt.mounts(config))
-    return {destination: Path(source) for source, destination in pairs}
-
-
 def listing(config: SandboxConfig) -> dict[str, int]:
     """Every file, with its inode: another inode is another build."""
     return {str(path): path.stat().st_ino for path in config.prebuilt_dir.rglob("*") if path.is_file()}
 
 
 def test_all_that_is_mounted_is_there_and_readable_to_others(sandbox_config: SandboxConfig) -> None:
-    mounted = sources(sandbox_config)
+    mounted = prebuilt.binds(sandbox_config)
     assert {"/rkgrade", "/rkgrade-enter", "/etc/passwd", "/etc/group"} <= set(mounted)
     for language in WITH_HEADERS:
         assert (mounted[f"{HEADERS_IN_JAIL}/{language.id}"] / "bits/stdc++.h.gch").stat().st_size > 2**20
@@ -56,7 +50,7 @@ def test_all_that_is_mounted_is_there_and_readable_to_others(sandbox_config: San
 def test_the_compiler_takes_the_header(sandbox_config: SandboxConfig, language: Language, tmp_path: Path) -> None:
     """g++ -H marks a precompiled header that it uses with "!", and one that it cannot use with "x"."""
     inside = f"{HEADERS_IN_JAIL}/{language.id}"
-    outside = str(sources(sandbox_config)[inside])
+    outside = str(prebuilt.binds(sandbox_config)[inside])
     source = tmp_path / "main.cpp"
     source.write_text("#include <bits/stdc++.h>\nint main() {}\n")
     places = {inside: outside, "/prog/main.cpp": str(source), "/box/main": str(tmp_path / "main")}
@@ -102,14 +96,15 @@ def test_another_source_of_the_launcher_is_another_launcher(
     config: SandboxConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     prebuilt.build(config)
-    before = sources(config)["/rkgrade-enter"]
+    before = prebuilt.binds(config)["/rkgrade-enter"]
     changed = tmp_path / "enter.c"
     changed.write_text(prebuilt.ENTER_SOURCE.read_text() + "/* changed */\n")
     monkeypatch.setattr("sandbox.prebuilt.ENTER_SOURCE", changed)
-    after = sources(config)["/rkgrade-enter"]
-    assert after != before
-    assert not after.exists()
+    with pytest.raises(HostError, match=r"not prebuilt: .*/enter; has the grader been replaced"):
+        prebuilt.mounts(config)
     prebuilt.build(config)
+    after = prebuilt.binds(config)["/rkgrade-enter"]
+    assert after != before
     assert after.exists()
 
 
@@ -118,12 +113,12 @@ def test_another_compiler_or_other_flags_have_another_header(
 ) -> None:
     language = WITH_HEADERS[0]
     place = f"{HEADERS_IN_JAIL}/{language.id}"
-    now = sources(sandbox_config)[place]
+    now = prebuilt.binds(sandbox_config)[place]
     only(monkeypatch, replace(language, header=(*language.header, "-g")))
-    other_flags = sources(sandbox_config)[place]
+    other_flags = prebuilt.binds(sandbox_config)[place]
     only(monkeypatch, language)
     monkeypatch.setattr("sandbox.prebuilt.version", lambda language: "g++ 99")
-    other_compiler = sources(sandbox_config)[place]
+    other_compiler = prebuilt.binds(sandbox_config)[place]
     assert len({now, other_flags, other_compiler}) == 3
 
 
