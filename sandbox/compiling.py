@@ -20,11 +20,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.cell import Action, Cell, RunRecord, RunRequest
+from sandbox.cell import Cell
 from sandbox.config import SandboxConfig
 from sandbox.errors import Cancelled, GraderFault
 from sandbox.languages import Language, version
 from sandbox.problem import CompileResult, Limits
+from sandbox.run import Action, RunRecord, RunRequest
 from sandbox.stdin import Stdin
 
 LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_bytes=2 * 2**30, output_bytes=256 * 2**20, processes=64)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sandbox import compiling, languages, prebuilt
-from sandbox.cell import Action, Cell, RunRecord, RunRequest
+from sandbox.cell import Cell
 from sandbox.cgroups import open_cgroups
 from sandbox.compiling import Compiled, Compiler
 from sandbox.config import SandboxConfig
@@ -24,6 +24,7 @@ from sandbox.errors import GraderFault
 from sandbox.languages import Language, Start
 from sandbox.pressure import Stall, Turn, cpu_was_short, memory_was_short, stall
 from sandbox.problem import CompileResult, Judgement, OnTest, Stop, Submission, Test, TestResult
+from sandbox.run import Action, RunRecord, RunRequest
 from sandbox.verdicts import LIMIT_VERDICTS, Verdict, decide
 
 T = TypeVar("T")

@@ -57,8 +57,9 @@ COPY_BYTES = 1 << 20
 SWEEP_DIR = ".rkgrade-sweep"
 
 #: Kept open on nothing, so that every descriptor received lies beyond those that a program is given (0 to 2), the one
-#: that reports failure (3) and the cgroup entries: spawning can then place them without stepping on one another.
-RESERVED_FDS = 16
+#: that reports failure (3), further ones of the program's, and the cgroup entries: spawning can then place them all
+#: without stepping on one another.
+RESERVED_FDS = 32
 
 
 class Warden:
@@ -107,7 +108,7 @@ class Warden:
         os.close(failed_fd)
         close_all(fds)
         status, usage = self.wait(pid)
-        wall_s = time.monotonic() - started
+        ended_at = time.monotonic()
         failure = os.read(failure_fd, 4096)
         os.close(failure_fd)
         if failure:
@@ -121,7 +122,8 @@ class Warden:
         reply = {
             "status": status,
             "cpu_s": usage.ru_utime + usage.ru_stime,
-            "wall_s": wall_s,
+            "wall_s": ended_at - started,
+            "ended_at": ended_at,
             "collected": names,
             "sweeping": not clean,
         }
@@ -154,7 +156,9 @@ class Warden:
     def spawn(self, request: wire.Message, fds: list[int], failed_fd: int) -> int:
         """Start a program of its own through `enter`, which does in C what `become_program` does."""
         limits = ",".join(f"{number}:{value}" for number, value in request["rlimits"])
-        argv = [ENTER, str(self.program_id), str(len(fds) - 3), limits, BOX, *request["argv"]]
+        extras = request["extras"]
+        counts = [str(extras), str(len(fds) - 3 - extras)]
+        argv = [ENTER, str(self.program_id), *counts, limits, BOX, ",".join(request["prepare"]), *request["argv"]]
         # Sources are all beyond the targets: see RESERVED_FDS.
         targets = [*fds[:3], failed_fd, *fds[3:]]
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(targets)]
@@ -165,12 +169,12 @@ class Warden:
     def become_program(self, request: wire.Message, fds: list[int], failed_fd: int) -> Program:
         """In a fork of the zygote: give up everything that is the warden's; returns the code to run."""
         try:
-            enter_groups(fds[3:])
+            extras = 3 + request["extras"]
+            enter_groups(fds[extras:])
             os.setsid()
-            for target, descriptor in enumerate(fds[:3]):
+            for target, descriptor in enumerate([*fds[:3], failed_fd, *fds[3:extras]]):
                 os.dup2(descriptor, target)
-            os.dup2(failed_fd, 3)
-            os.closerange(4, 1 << 20)
+            os.closerange(extras + 1, 1 << 20)
             for number, value in request["rlimits"]:
                 resource.setrlimit(number, (value, value))
             os.setpriority(os.PRIO_PROCESS, 0, 0)
@@ -178,6 +182,7 @@ class Warden:
             os.setresgid(self.program_id, self.program_id, self.program_id)
             # From uid 0 to another: the kernel empties the permitted, effective and ambient sets.
             os.setresuid(self.program_id, self.program_id, self.program_id)
+            prepare(request["prepare"])
             os.close(3)
             if request["action"] == "check":
                 return zygote.check
@@ -206,6 +211,16 @@ def enter_groups(entries: list[int]) -> None:
     """Enter the cgroups whose open files these are. "0" is the writer; the kernel checks the opener's rights."""
     for entry in entries:
         os.write(entry, b"0")
+
+
+def prepare(items: list[str]) -> None:
+    """Make what the program is to find in its directory: "name/" a directory, "name=N" a link to descriptor N."""
+    for item in items:
+        name, _, descriptor = item.partition("=")
+        if descriptor:
+            os.symlink(f"/proc/self/fd/{descriptor}", name)
+        else:
+            os.mkdir(name)
 
 
 def close_all(fds: list[int]) -> None:

@@ -9,14 +9,14 @@ Judge to warden:
 
     {"op": "hello", "program_uid": 1000}               fds: cgroup entries of the warden's own group
     {"op": "load", "files": [[name, mode], ...]}       fds: one a file; copied to /prog, read-only for the program
-    {"op": "run", "argv": [...], ...Run}        fds: stdin, stdout, stderr, collected..., cgroup entries...
+    {"op": "run", "argv": [...], ...Run}        fds: stdin, stdout, stderr, extras..., cgroup entries...
     {"op": "kill"}                                     only while a run is on
 
 Warden to judge:
 
     {"ready": True}                                    after hello, load
-    {"status": int, "cpu_s": float, "wall_s": float, "collected": [name, ...], "sweeping": bool}   after run;
-                                                       fds: one for each collected file
+    {"status": int, "cpu_s": float, "wall_s": float, "ended_at": float, "collected": [name, ...], "sweeping": bool}
+                                                       after run; fds: one for each collected file
     {"swept": bool}                                    only where the run said "sweeping"
     {"fault": "why"}                                   the warden could not do as asked; the cell is of no more use
 """

@@ -14,12 +14,13 @@ from itertools import count
 import pytest
 
 from sandbox import prebuilt
-from sandbox.cell import Action, Cell, RunRecord, RunRequest
+from sandbox.cell import Cell
 from sandbox.cgroups import Cgroups, NoCgroups, open_cgroups
 from sandbox.compiling import as_file
 from sandbox.config import SandboxConfig
 from sandbox.errors import Cancelled, GraderFault
 from sandbox.problem import Limits
+from sandbox.run import Action, RunRecord, RunRequest
 from sandbox.verdicts import Evidence
 from tests.sandbox.cells import MB, ROOMY, UID_BASE, footprint, wait_until, while_running
 
@@ -403,7 +404,7 @@ def test_a_warden_killed_between_runs_is_a_fault(cell: Cell, run: Run) -> None:
 def test_a_warden_that_does_not_answer_is_ended_and_the_run_still_judged(
     cell: Cell, run: Run, monkeypatch: pytest.MonkeyPatch, code: str, limits: Limits, over: str
 ) -> None:
-    monkeypatch.setattr("sandbox.cell.KILL_GRACE_S", 0.5)
+    monkeypatch.setattr("sandbox.run.KILL_GRACE_S", 0.5)
     started = time.monotonic()
     with while_running(lambda warden: os.kill(warden, signal.SIGSTOP)) as stopped:
         record = run(cell, code, limits=limits)

@@ -1,0 +1,329 @@
+"""A run of a program in a cell, as it is watched from outside: what is asked for, and what it came to.
+
+A run is watched without any word from inside: `ActiveRun` sleeps until the program can at the earliest have reached its
+CPU limit, then asks the cgroup; the wall limit is on the judge's own clock. Several runs are watched at once where
+programs talk to each other (`wait_for`). Knows nothing of how cells are made, and nothing of verdicts beyond their
+evidence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import mmap
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sandbox import nsjail
+from sandbox.cgroups import CellGroup, Usage
+from sandbox.errors import Cancelled, GraderFault
+from sandbox.jail import wire
+from sandbox.problem import Limits
+from sandbox.verdicts import Evidence
+
+#: How long a warden may take to answer a kill; past it its cell is ended from outside.
+KILL_GRACE_S = 5.0
+
+#: How far, in wall limits, waiting for a core can put off the end of a run.
+MAX_WAIT_FACTOR = 10
+
+#: Outputs up to this size are read rather than mapped: cheaper.
+MAPPED_BYTES = 64 * 1024
+
+#: The program's descriptor of the first of `RunRequest.extra_fds`.
+FIRST_EXTRA_FD = 4
+
+
+class Action(enum.StrEnum):
+    """What the warden's child does once it is the program."""
+
+    EXEC = "exec"
+    CHECK = "check"
+    """Compile the Python source in /prog; where that goes well, the warden becomes its zygote."""
+    PYTHON = "python"
+    """Run the zygote's code."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    action: Action
+    stdin_fd: int
+    limits: Limits
+    argv: tuple[str, ...] = ()
+    collect: tuple[str, ...] = ()
+    """Names of files in /box to hand back, where the run leaves them as plain files."""
+    stdout_fd: int | None = None
+    """Where stdout goes instead of a file of the run's own: a pipe to another program."""
+    extra_fds: tuple[int, ...] = ()
+    """Further descriptors for the program, from `FIRST_EXTRA_FD` on."""
+    links: Mapping[str, int] = field(default_factory=dict)
+    """Names in /box that lead to an extra descriptor, by its position in `extra_fds`: files that are never copied."""
+    directories: tuple[str, ...] = ()
+    """Names of directories in /box that the program finds there, its own."""
+
+    def preparations(self) -> list[str]:
+        """As `enter` and the warden take them: "name/" is a directory, "name=N" a link to descriptor N."""
+        links = [f"{name}={FIRST_EXTRA_FD + position}" for name, position in self.links.items()]
+        return [*(f"{name}/" for name in self.directories), *links]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What one run came to, by the kernel's account. Close it to free the output."""
+
+    evidence: Evidence
+    cpu_s: float
+    wall_s: float
+    memory_bytes: int
+    stdout: Output
+    stderr: Output
+    collected: dict[str, int]
+    """Descriptors of the files asked for."""
+
+    def close(self) -> None:
+        self.stdout.close()
+        self.stderr.close()
+        for fd in self.collected.values():
+            os.close(fd)
+
+
+class Output:
+    """What a run wrote to one stream: a memfd, bounded by the program's file size limit."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, name: str) -> None:
+        self._fd = os.memfd_create(name, os.MFD_CLOEXEC)
+
+    @property
+    def fd(self) -> int:
+        return self._fd
+
+    def __len__(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def head(self, size_bytes: int) -> bytes:
+        return os.pread(self._fd, size_bytes, 0)
+
+    def tail(self, size_bytes: int) -> bytes:
+        length = len(self)
+        return os.pread(self._fd, size_bytes, max(0, length - size_bytes))
+
+    @contextlib.contextmanager
+    def view(self) -> Iterator[memoryview]:
+        """The whole output; a large one is mapped rather than copied."""
+        length = len(self)
+        if length <= MAPPED_BYTES:
+            yield memoryview(os.pread(self._fd, length, 0))
+            return
+        with mmap.mmap(self._fd, 0, prot=mmap.PROT_READ) as mapped, memoryview(mapped) as view:
+            yield view
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+class Channel(Protocol):
+    """The conversation with a cell's warden, as far as a run needs it."""
+
+    def fileno(self) -> int: ...
+
+    def send(self, message: wire.Message, fds: Sequence[int] = ()) -> None: ...
+
+    def receive(self, timeout_s: float | None = None) -> tuple[wire.Message, list[int]]:
+        """Raises GraderFault."""
+        ...
+
+    def end(self) -> None:
+        """End every process of the cell."""
+
+
+class ActiveRun:
+    """A run that has been started. `record` is there once `wait_for` returned."""
+
+    def __init__(self, request: RunRequest, group: CellGroup, channel: Channel) -> None:
+        """Start the program. The group's limits hold room for what it may print."""
+        limits = request.limits
+        self._limits = limits
+        self._group = group
+        self._channel = channel
+        self._cores = len(os.sched_getaffinity(0))
+        self._waited_s = 0.0
+        self._over_wall = False
+        self._killed_at: float | None = None
+        self.sweeping = False
+        """Whether the warden is still to say that it has emptied the scratch disk."""
+        self.ended_at = 0.0
+        """When the program's first process had ended, on the kernel's clock, which cells share."""
+        entries = group.begin(limits.memory_bytes + 2 * (limits.output_bytes + 1), limits.processes)
+        self._stdout, self._stderr = Output("stdout"), Output("stderr")
+        stdout_fd = self._stdout.fd if request.stdout_fd is None else request.stdout_fd
+        message = {
+            "op": "run",
+            "action": request.action.value,
+            "argv": request.argv,
+            "rlimits": _rlimits(limits, counted=bool(entries)),
+            "collect": request.collect,
+            "extras": len(request.extra_fds),
+            "prepare": request.preparations(),
+        }
+        fds = [request.stdin_fd, stdout_fd, self._stderr.fd, *request.extra_fds, *entries]
+        try:
+            channel.send(message, fds)
+        except BaseException:
+            self._forget()
+            raise
+        self._started = time.monotonic()
+
+    def fileno(self) -> int:
+        return self._channel.fileno()
+
+    def abandon(self) -> None:
+        """End a run whose record will never be taken, and its cell."""
+        self._channel.end()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._stdout.close()
+        self._stderr.close()
+
+    def enforce(self) -> float | None:
+        """End the run where it is at a limit; seconds until that must be looked at again.
+
+        None where the warden did not answer in time, and the cell was ended: the run is over.
+        """
+        now = time.monotonic()
+        if self._killed_at is not None:
+            left = self._killed_at + KILL_GRACE_S - now
+            if left <= 0:
+                self._channel.end()
+                return None
+            return left
+        wall_left = self._wall_left(now)
+        cpu_used = self._group.cpu_s()
+        cpu_left = wall_left if cpu_used is None else (self._limits.cpu_s - cpu_used) / self._cores
+        if wall_left > 0 and cpu_left >= 0:
+            return min(wall_left, cpu_left)
+        self._over_wall = wall_left <= 0
+        self.kill()
+        return KILL_GRACE_S
+
+    def kill(self) -> None:
+        """Have the run ended at once, for whatever reason."""
+        if self._killed_at is None:
+            self._killed_at = time.monotonic()
+            self._channel.send({"op": "kill"})
+
+    def _wall_left(self, now: float) -> float:
+        limit_s = self._limits.effective_wall_s
+        left = limit_s + self._waited_s - (now - self._started)
+        if left <= 0 and (waited := self._group.waited_s()) > self._waited_s:
+            # It waited for its core as others' work ran there: that is no idling.
+            left += min(waited, MAX_WAIT_FACTOR * limit_s) - self._waited_s
+            self._waited_s = waited
+        return left
+
+    def take_answer(self) -> RunRecord:
+        """The record, once the channel is readable. Raises GraderFault."""
+        message, fds = self._channel.receive()
+        try:
+            status, said_cpu_s = int(message["status"]), float(message["cpu_s"])
+            wall_s = min(time.monotonic() - self._started, float(message["wall_s"]))
+            collected = dict(zip(message["collected"], fds, strict=True))
+            self.sweeping = bool(message["sweeping"])
+            self.ended_at = float(message["ended_at"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise GraderFault(f"the warden broke the protocol: {error!r}") from error
+        return self._record(status, said_cpu_s, wall_s, collected)
+
+    def give_up(self) -> RunRecord:
+        """The record of a run whose warden never answered: by what the kernel says alone."""
+        self.ended_at = time.monotonic()
+        return self._record(signal.SIGKILL.value, 0.0, self.ended_at - self._started, {})
+
+    def _record(self, status: int, said_cpu_s: float, wall_s: float, collected: dict[str, int]) -> RunRecord:
+        limits, stdout, stderr = self._limits, self._stdout, self._stderr
+        usage = self._group.end() or Usage(cpu_s=said_cpu_s, peak_bytes=0, file_cache_bytes=0, oom_kills=0)
+        exit_code = os.waitstatus_to_exitcode(status)
+        died_of = -exit_code if exit_code < 0 else None
+        over_output = max(len(stdout), len(stderr)) > limits.output_bytes or died_of == signal.SIGXFSZ
+        # Pages of the outputs are charged to the program, which never asked for them.
+        memory_bytes = max(0, usage.peak_bytes - len(stdout) - len(stderr) - usage.file_cache_bytes)
+        evidence = Evidence(
+            over_memory=usage.oom_kills > 0 or memory_bytes > limits.memory_bytes,
+            over_cpu=usage.cpu_s > limits.cpu_s,
+            over_wall=self._over_wall,
+            over_output=over_output,
+            exit_code=None if died_of else exit_code,
+            signal=died_of,
+        )
+        return RunRecord(evidence, usage.cpu_s, wall_s, memory_bytes, stdout, stderr, collected)
+
+
+def wait_for(runs: Sequence[ActiveRun], cancel_fd: int | None = None) -> list[RunRecord]:
+    """Watch runs until all have ended; their records in the same order.
+
+    Raises GraderFault, and Cancelled once `cancel_fd` is readable; every cell that still has a run is then ended.
+    """
+    records: dict[ActiveRun, RunRecord] = {}
+    try:
+        while waiting := [run for run in runs if run not in records]:
+            left = {run: run.enforce() for run in waiting}
+            for run, seconds in left.items():
+                if seconds is None:
+                    records[run] = run.give_up()
+            timeouts = [seconds for seconds in left.values() if seconds is not None]
+            if not timeouts:
+                continue
+            for run in _ready([run for run in waiting if run not in records], min(timeouts), cancel_fd):
+                records[run] = run.take_answer()
+    except BaseException:
+        for run in runs:
+            if run in records:
+                records[run].close()
+            else:
+                run.abandon()
+        raise
+    return [records[run] for run in runs]
+
+
+def _ready(runs: Sequence[ActiveRun], timeout_s: float, cancel_fd: int | None) -> list[ActiveRun]:
+    poller = select.poll()
+    for run in runs:
+        poller.register(run, select.POLLIN)
+    if cancel_fd is not None:
+        poller.register(cancel_fd, select.POLLIN)
+    # Rounded up: a poll that returns a moment early would spin until the limit is really reached.
+    ready = {fd for fd, _ in poller.poll(int(timeout_s * 1000) + 1)}
+    if cancel_fd in ready:
+        raise Cancelled
+    return [run for run in runs if run.fileno() in ready]
+
+
+def _rlimits(limits: Limits, *, counted: bool) -> list[tuple[int, int]]:
+    """Resource limits of the program itself: second lines of defence behind the cgroup, but for file size and stack.
+
+    RLIMIT_FSIZE is one byte beyond the output limit, so that output of exactly the limit passes.
+    """
+    rlimits = [
+        (resource.RLIMIT_FSIZE, limits.output_bytes + 1),
+        (resource.RLIMIT_STACK, min(limits.memory_bytes, nsjail.STACK_BYTES)),
+        # Far off: it counts by samples, and on a loaded host was seen to fire at two thirds of its value.
+        (resource.RLIMIT_CPU, 2 * int(limits.cpu_s) + 5),
+        # Not 0: a core handler behind a pipe is spared only by a limit of 1, in which no plain core file fits either.
+        (resource.RLIMIT_CORE, 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1),
+        (resource.RLIMIT_NOFILE, 1024),
+        (resource.RLIMIT_MEMLOCK, 64 * 1024),
+    ]
+    if not counted:
+        rlimits += [
+            (resource.RLIMIT_AS, limits.memory_bytes + 64 * 2**20),
+            (resource.RLIMIT_NPROC, limits.processes),
+        ]
+    return rlimits
