@@ -246,6 +246,7 @@ class Report:
             _print_table(console, "Goals", ("what", "measured", "goal", "reached"), rows)
         if file is not None:
             goals = [{**asdict(goal), "reached": goal.reached} for goal in self.goals]
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps({**asdict(self), "goals": goals}, indent=1) + "\n")
 
 

@@ -63,6 +63,7 @@ class Cell:
         self._group = group
         self._ready = False
         self._run: ActiveRun | None = None
+        self._cores = len(os.sched_getaffinity(0))
         self._ended = False
         self._log = os.memfd_create("nsjail-log", os.MFD_CLOEXEC)
         self._sock, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -112,7 +113,7 @@ class Cell:
         self._wait_ready()
         if not self._swept():
             raise GraderFault("the cell's scratch disk could not be emptied")
-        self._run = ActiveRun(request, self._group, self)
+        self._run = ActiveRun(request, self._group, self, self._cores)
         return self._run
 
     def run(self, request: RunRequest, cancel_fd: int | None = None) -> RunRecord:

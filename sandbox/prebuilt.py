@@ -27,7 +27,16 @@ JAIL_DIR = Path(__file__).parent / "jail"
 ENTER_SOURCE = JAIL_DIR / "enter.c"
 WARDEN_IN_JAIL = "/rkgrade"
 ENTER_IN_JAIL = "/rkgrade-enter"
-C_COMPILER = ("/usr/bin/gcc", "-O2", "-static")
+C_COMPILER = (
+    "/usr/bin/gcc",
+    "-O2",
+    "-static",
+    "-nostdlib",
+    "-ffreestanding",
+    "-fno-stack-protector",
+    "-fno-pie",
+    "-no-pie",
+)
 
 
 def build(config: SandboxConfig) -> None:

@@ -147,13 +147,13 @@ class Channel(Protocol):
 class ActiveRun:
     """A run that has been started. `record` is there once `wait_for` returned."""
 
-    def __init__(self, request: RunRequest, group: CellGroup, channel: Channel) -> None:
-        """Start the program. The group's limits hold room for what it may print."""
+    def __init__(self, request: RunRequest, group: CellGroup, channel: Channel, cores: int) -> None:
+        """Start the program, which may run on so many cores. The group's limits hold room for what it may print."""
         limits = request.limits
         self._limits = limits
         self._group = group
         self._channel = channel
-        self._cores = len(os.sched_getaffinity(0))
+        self._cores = cores
         self._waited_s = 0.0
         self._over_wall = False
         self._killed_at: float | None = None
