@@ -9,7 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic.json_schema import models_json_schema
+from pydantic import TypeAdapter
 
 from service import contract
 from service.engines.base import Engine
@@ -74,15 +74,17 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     """FastAPI's document and the models of those bodies that routes read by themselves."""
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        _, definitions = models_json_schema(
+        roots, definitions = TypeAdapter.json_schemas(
             [
-                (contract.GradeRequest, "validation"),
-                (contract.BatchRequest, "validation"),
-                (ProblemDetails, "serialization"),
+                ("Problem", "validation", contract.PROBLEMS),
+                ("GradeRequest", "validation", TypeAdapter(contract.GradeRequest)),
+                ("BatchRequest", "validation", TypeAdapter(contract.BatchRequest)),
+                ("ProblemDetails", "serialization", TypeAdapter(ProblemDetails)),
             ],
             ref_template="#/components/schemas/{model}",
         )
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas["Problem"] = roots["Problem", "validation"]
         for name, schema in definitions["$defs"].items():
             schemas.setdefault(name, schema)
         app.openapi_schema = document

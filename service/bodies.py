@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
 import zstandard
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from starlette.requests import Request
 
 from service.errors import BodyTooLarge, ClientGone, MalformedBody, UnsupportedEncoding, invalid_request
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
+T = TypeVar("T")
 
 #: Output taken from a decompressor in one step, so that the event loop turns between steps.
 _STEP_BYTES = 2**20
@@ -180,20 +180,20 @@ async def _linger(arriving: _Arriving) -> None:
                 left -= len(await arriving.chunk())
 
 
-async def parse_body(model: type[ModelT], body: bytes | bytearray) -> ModelT:
-    """Check a JSON body against the contract; raises InvalidRequest naming the fields at fault."""
+async def parse_body(parse: Callable[[bytearray], T], body: bytearray) -> T:
+    """Check a JSON body by one of the contract's parsers; raises InvalidRequest naming the fields at fault."""
     if len(body) <= _PARSE_INLINE_BYTES:
-        return _parse(model, body)
-    return await asyncio.to_thread(_parse, model, body)
+        return _parse(parse, body)
+    return await asyncio.to_thread(_parse, parse, body)
 
 
-def _parse(model: type[ModelT], body: bytes | bytearray) -> ModelT:
+def _parse(parse: Callable[[bytearray], T], body: bytearray) -> T:
     try:
-        return model.model_validate_json(body)
+        return parse(body)
     except ValidationError as error:
         raise invalid_request(error) from None
 
 
-async def read_model(request: Request, model: type[ModelT], limit_bytes: int) -> ModelT:
+async def read_parsed(request: Request, parse: Callable[[bytearray], T], limit_bytes: int) -> T:
     """`read_body` and `parse_body` in one. Raises what they raise."""
-    return await parse_body(model, await read_body(request, limit_bytes))
+    return await parse_body(parse, await read_body(request, limit_bytes))

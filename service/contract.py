@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -19,6 +20,8 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    TypeAdapter,
+    ValidationError,
     ValidationInfo,
     field_validator,
 )
@@ -26,6 +29,7 @@ from pydantic_core import PydanticCustomError
 
 from sandbox.verdicts import Verdict
 
+Kind = Literal["stdio"]
 Stop = Literal["never", "first_failure"]
 Taxonomy = Literal["first_failure", "any_wrong", "strict"]
 Category = Literal["correct", "optimization_failure", "correctness_failure", "format_error"]
@@ -147,16 +151,61 @@ class LimitOverrides(_Request):
     processes: Processes | None = Field(default=None, description="Processes and threads alive at once.")
 
 
-class StdioTest(_Request):
+# Problems: a base for what every kind has, and one pair of models a kind. `kind`, like a checker's `type`, has no
+# default: canonical JSON leaves defaults out, and the kind must stay in.
+
+
+class BaseTest(_Request):
+    """What tests of every kind have."""
+
+    name: Text | None = Field(default=None, max_length=256, description="Echoed in results.")
+
+    @property
+    @abstractmethod
+    def given(self) -> str:
+        """What the program is given; its length is the test's input length."""
+
+    @property
+    @abstractmethod
+    def wanted(self) -> str:
+        """What is expected of the program; empty where the kind has no such thing."""
+
+
+class BaseProblem(_Request):
+    """What problems of every kind have. Each kind adds `kind`, `tests` and how an answer is judged."""
+
+    limits: ProblemLimits = Field(default=ProblemLimits(), description="Limits of each test's run.")
+    exit_code: Literal["strict", "ignore"] = Field(
+        default="strict",
+        description="`strict`: a non-zero exit is a runtime_error even where the output is right.",
+    )
+
+    @field_validator("tests", check_fields=False)
+    @classmethod
+    def _not_empty(cls, value: tuple[BaseTest, ...]) -> tuple[BaseTest, ...]:
+        # Not `min_length`: pydantic counts only the valid tests, and would call a list of bad ones empty too.
+        if not value:
+            raise PydanticCustomError("no_tests", "A problem needs at least one test")
+        return value
+
+
+class StdioTest(BaseTest):
     """One input on stdin with the stdout expected of it."""
 
     input: Text = Field(description="Fed to stdin as UTF-8, exactly as it stands.")
     output: Text = Field(description="What the checker compares stdout with.")
-    name: Text | None = Field(default=None, max_length=256, description="Echoed in results.")
+
+    @property
+    def given(self) -> str:
+        return self.input
+
+    @property
+    def wanted(self) -> str:
+        return self.output
 
 
-class Problem(_Request):
-    """What a program is graded against. Immutable: its id is the hash of its content."""
+class StdioProblem(BaseProblem):
+    """A program that reads stdin and writes stdout."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -181,19 +230,25 @@ class Problem(_Request):
         description="At least one: an empty list would accept everything.",
     )
     checker: Checker = Field(default=TokensChecker(type="tokens"), description="Decides on a clean run's output.")
-    limits: ProblemLimits = Field(default=ProblemLimits(), description="Limits of each test's run.")
-    exit_code: Literal["strict", "ignore"] = Field(
-        default="strict",
-        description="`strict`: a non-zero exit is a runtime_error even where the output is right.",
-    )
 
-    @field_validator("tests")
-    @classmethod
-    def _not_empty(cls, value: tuple[StdioTest, ...]) -> tuple[StdioTest, ...]:
-        # Not `min_length`: pydantic counts only the valid tests, and would call a list of bad ones empty too.
-        if not value:
-            raise PydanticCustomError("no_tests", "A problem needs at least one test")
-        return value
+
+# `Field(discriminator=...)` rather than `Discriminator(...)`: it takes a union that has one member so far, and looks
+# the kind up in the JSON itself, where a function would be handed a copy of every test.
+Problem = Annotated[
+    StdioProblem,
+    Field(
+        discriminator="kind",
+        description="What a program is graded against. Immutable: its id is the hash of its content.",
+    ),
+]
+
+PROBLEMS: Final[TypeAdapter[Problem]] = TypeAdapter(Problem)
+"""Validates a problem of any kind, and describes them all as JSON Schema."""
+
+
+def parse_problem(data: bytes | bytearray | str) -> Problem:
+    """A problem of any kind from its JSON. Raises pydantic.ValidationError; `mistakes` names the fields at fault."""
+    return PROBLEMS.validate_json(data)
 
 
 ProblemId = Annotated[
@@ -332,7 +387,7 @@ class ProblemInfo(_Response):
     """What may be known of a stored problem: neither inputs nor expected outputs."""
 
     id: ProblemId = Field(description="Hash of the problem's canonical JSON.")
-    kind: Literal["stdio"] = Field(description="How the program is driven.")
+    kind: Kind = Field(description="How the program is driven.")
     test_count: int = Field(description="Number of tests.")
     longest_input_bytes: int = Field(description="Input length of the longest test in UTF-8 bytes.")
     tests: tuple[TestInfo, ...] = Field(description="In the problem's order.")
@@ -439,8 +494,13 @@ class GradeResult(_Response):
     grader: GraderInfo = Field(description="What graded.")
 
 
+_KINDS: Final = frozenset(get_args(Kind))
+
+#: By the part of a location that comes before them; None stands for its beginning.
 _UNION_TAGS: Final = {
+    None: _KINDS,
     "problem": frozenset({"inline", "stored"}),
+    "inline": _KINDS,
     "checker": frozenset({"tokens", "exact", "lines", "lcb"}),
 }
 
@@ -455,10 +515,26 @@ def field_path(loc: tuple[int | str, ...]) -> str:
     for part in loc:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif not (isinstance(before, str) and part in _UNION_TAGS.get(before, ())):
+        elif isinstance(before, int) or part not in _UNION_TAGS.get(before, ()):
             path += f".{part}" if path else part
         before = part
     return path
+
+
+def mistakes(error: ValidationError) -> list[tuple[str, str]]:
+    """Each mistake as the path of the field at fault (empty for the whole) and a sentence, in the order found."""
+    found = []
+    for one in error.errors(include_url=False, include_input=False):
+        path, sentence = field_path(one["loc"]), one["msg"]
+        if one["type"] in ("union_tag_invalid", "union_tag_not_found"):
+            # pydantic names the object; what is at fault is the field that should say which member it is.
+            context = one["ctx"]
+            field = context["discriminator"].strip("'")
+            path = f"{path}.{field}" if path else field
+            missing = one["type"] == "union_tag_not_found"
+            sentence = "Field required" if missing else f"Input should be one of {context['expected_tags']}"
+        found.append((path, sentence))
+    return found
 
 
 def input_length(text: str, unit: LengthUnit) -> int:
@@ -509,9 +585,9 @@ def describe(problem: Problem) -> ProblemInfo:
         TestInfo(
             index=index,
             name=test.name,
-            input_bytes=input_length(test.input, "bytes"),
-            input_chars=len(test.input),
-            output_bytes=input_length(test.output, "bytes"),
+            input_bytes=input_length(test.given, "bytes"),
+            input_chars=len(test.given),
+            output_bytes=input_length(test.wanted, "bytes"),
         )
         for index, test in enumerate(problem.tests)
     )

@@ -32,7 +32,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.contract import field_path
+from service.contract import field_path, mistakes
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -193,10 +193,10 @@ class DiskFull(ServiceError):
 
 def invalid_request(error: ValidationError) -> InvalidRequest:
     """Translate pydantic's word on a JSON body."""
-    details = error.errors(include_url=False, include_input=False, include_context=False)
-    if details[0]["type"] == "json_invalid":
-        return InvalidRequest(f"the body is not JSON: {details[0]['msg']}")
-    return invalid_fields([FieldError(field_path(one["loc"]) or None, one["msg"]) for one in details])
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    if first["type"] == "json_invalid":
+        return InvalidRequest(f"the body is not JSON: {first['msg']}")
+    return invalid_fields([FieldError(path or None, sentence) for path, sentence in mistakes(error)])
 
 
 def invalid_fields(errors: Sequence[FieldError]) -> InvalidRequest:

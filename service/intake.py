@@ -45,7 +45,7 @@ class Intake:
 
     async def store(self, problem: contract.Problem) -> tuple[str, bool]:
         """Store a problem; its id, and whether it was new. Raises DiskFull."""
-        size = sum(len(test.input) + len(test.output) for test in problem.tests)
+        size = sum(len(test.given) + len(test.wanted) for test in problem.tests)
         try:
             if size > _INLINE_CHARS:
                 identifier, created = await asyncio.to_thread(lambda: self._store.put(_canonical(problem)))
@@ -129,7 +129,7 @@ class Intake:
             self._limits.popitem(last=False)
 
     def _get(self, identifier: str) -> contract.Problem:
-        return contract.Problem.model_validate_json(self._store.get(identifier))
+        return contract.parse_problem(self._store.get(identifier))
 
 
 def _canonical(problem: contract.Problem) -> bytes:

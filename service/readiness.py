@@ -20,7 +20,7 @@ from service.intake import Intake
 
 _AGAIN_S = 5.0
 
-_A_PLUS_B = contract.Problem.model_validate(
+_A_PLUS_B = contract.PROBLEMS.validate_python(
     {
         "kind": "stdio",
         "tests": [{"input": "1 2\n", "output": "3\n"}],

@@ -81,14 +81,14 @@ def graded(job: Job, outcome: Outcome, *, grader: contract.GraderInfo, queue_s: 
 def fault(job: Job, store: ProblemStore, *, grader: contract.GraderInfo, message: str) -> Graded:
     """The result of a grade that the grader itself failed at: internal_error, category and rewards null."""
     try:
-        stored = contract.Problem.model_validate_json(store.get(job.problem_id)).tests
+        stored = contract.parse_problem(store.get(job.problem_id)).tests
     except (ProblemStoreError, OSError):
         stored = ()
     tests = tuple(
         TestResult(
             index=index,
             name=test.name,
-            input_length=contract.input_length(test.input, job.request.length_unit),
+            input_length=contract.input_length(test.given, job.request.length_unit),
             verdict=Verdict.INTERNAL_ERROR,
             message=message,
         )

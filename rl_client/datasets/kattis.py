@@ -24,11 +24,11 @@ from rl_client.datasets.base import DatasetError, read_text
 from service.contract import (
     Checker,
     ExactChecker,
-    Problem,
     ProblemLimits,
+    StdioProblem,
     StdioTest,
     TokensChecker,
-    field_path,
+    mistakes,
 )
 
 _DEFAULT_TIME_S = 2.0
@@ -42,7 +42,7 @@ _GROUP_FILES = ("testdata.yaml", "test_group.yaml")
 _VALIDATOR_KEYS = ("output_validator_args", "output_validator_flags")
 
 
-def read_package(directory: Path) -> Problem:
+def read_package(directory: Path) -> StdioProblem:
     """Read the package in `directory`.
 
     Tests bear the names the format gives them, such as `secret/03`: samples first, each part in lexicographic
@@ -64,7 +64,7 @@ def read_package(directory: Path) -> Problem:
             raise DatasetError(case.arguments_path, reason)
     checker = _checker(config_path if not cases[0].arguments else cases[0].arguments_path, flags)
     try:
-        return Problem(
+        return StdioProblem(
             kind="stdio",
             tests=tuple(StdioTest(input=case.input, output=case.answer, name=case.name) for case in cases),
             checker=checker,
@@ -262,5 +262,5 @@ def _limits(directory: Path, config_path: Path, config: dict[str, Any]) -> Probl
 
 
 def _first_mistake(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    return f"{field_path(first['loc'])}: {first['msg']}"
+    field, sentence = mistakes(error)[0]
+    return f"{field}: {sentence}"

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.bodies import read_model
+from service.bodies import read_parsed
 from service.contract import BatchRequest, GradeRequest, GradeResult
 from service.engines.base import Graded, Job
 from service.errors import ClientGone, ServiceError
@@ -27,7 +27,7 @@ async def grade(request: Request) -> Response:
     """Grade one program on one problem."""
     arrived_s = time.monotonic()
     here = context(request)
-    asked = await read_model(request, GradeRequest, here.settings.body_limit_bytes)
+    asked = await read_parsed(request, GradeRequest.model_validate_json, here.settings.body_limit_bytes)
     job = await here.intake.job(asked, arrived_s=arrived_s)
     graded = await while_connected(request.receive, here.engine.grade(job))
     return Response(graded.result, media_type="application/json")
@@ -48,7 +48,7 @@ async def grade_batch(request: Request) -> Response:
     """Grade many programs; nothing is run where one of them is invalid."""
     arrived_s = time.monotonic()
     here = context(request)
-    asked = await read_model(request, BatchRequest, here.settings.body_limit_bytes)
+    asked = await read_parsed(request, BatchRequest.model_validate_json, here.settings.body_limit_bytes)
     jobs = await here.intake.jobs(asked.items, arrived_s=arrived_s)
     return _Lines(here, jobs)
 

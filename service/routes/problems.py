@@ -8,8 +8,8 @@ from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.bodies import read_model
-from service.contract import Problem, ProblemInfo, ProblemRef, describe
+from service.bodies import read_parsed
+from service.contract import ProblemInfo, ProblemRef, describe, parse_problem
 from service.routes.context import context, json_body
 
 router = APIRouter(prefix="/problems", tags=["problems"])
@@ -25,7 +25,7 @@ router = APIRouter(prefix="/problems", tags=["problems"])
 async def put_problem(request: Request) -> Response:
     """Store a problem, to be graded against by its id."""
     here = context(request)
-    problem = await read_model(request, Problem, here.settings.body_limit_bytes)
+    problem = await read_parsed(request, parse_problem, here.settings.body_limit_bytes)
     identifier, created = await here.intake.store(problem)
     return Response(
         ProblemRef(id=identifier).model_dump_json(),

@@ -38,6 +38,18 @@ class LoadedProblem:
 
 def load(problem: contract.Problem) -> LoadedProblem:
     """Translate a problem. Raises CheckerRefused where its checker cannot be built."""
+    match problem:
+        case contract.StdioProblem():
+            judged = _stdio(problem)
+    return LoadedProblem(
+        problem=judged,
+        input_chars=tuple(len(test.given) for test in problem.tests),
+        limits=problem.limits,
+        cost_bytes=sum(len(test.stdin) + len(test.expected) + _TEST_BYTES for test in judged.tests),
+    )
+
+
+def _stdio(problem: contract.StdioProblem) -> Problem:
     tests = tuple(
         Test(
             index=index,
@@ -48,12 +60,7 @@ def load(problem: contract.Problem) -> LoadedProblem:
         )
         for index, test in enumerate(problem.tests)
     )
-    return LoadedProblem(
-        problem=Problem(tests, _checker(problem.checker), ignore_exit_code=problem.exit_code == "ignore"),
-        input_chars=tuple(len(test.input) for test in problem.tests),
-        limits=problem.limits,
-        cost_bytes=sum(len(test.stdin) + len(test.expected) + _TEST_BYTES for test in tests),
-    )
+    return Problem(tests, _checker(problem.checker), ignore_exit_code=problem.exit_code == "ignore")
 
 
 def _checker(checker: contract.Checker) -> Checker:
@@ -88,7 +95,7 @@ class LoadedProblems:
         if found is not None:
             self._kept.move_to_end(identifier)
             return found
-        loaded = load(contract.Problem.model_validate_json(self._store.get(identifier)))
+        loaded = load(contract.parse_problem(self._store.get(identifier)))
         self._kept[identifier] = loaded
         self._cost_bytes += loaded.cost_bytes
         self._tests += len(loaded.problem.tests)

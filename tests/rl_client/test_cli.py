@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from importlib.metadata import version
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rl_client.datasets.kattis import read_package
-from service.contract import Problem
+from service.contract import parse_problem
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two-sum-count"
 
@@ -67,7 +66,7 @@ def test_import_prints_the_problem_as_json() -> None:
     done = rkgrade("import", "kattis", EXAMPLE)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert Problem.model_validate(json.loads(done.stdout)) == read_package(EXAMPLE)
+    assert parse_problem(done.stdout) == read_package(EXAMPLE)
 
 
 def test_import_says_in_one_line_what_is_wrong(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ FIELDS: list[tuple[str, Edit]] = [
     ("problem.tests[0].output", lambda r: r["problem"]["tests"][0].pop("output")),
     ("problem.tests[3].input", lambda r: r["problem"].update(tests=_four_tests())),
     ("problem.tests[0].inptu", lambda r: r["problem"]["tests"][0].update(inptu="1")),
-    ("problem.checker", lambda r: r["problem"].update(checker={"type": "telepathy"})),
-    ("problem.checker", lambda r: r["problem"].update(checker={})),
+    ("problem.checker.type", lambda r: r["problem"].update(checker={"type": "telepathy"})),
+    ("problem.checker.type", lambda r: r["problem"].update(checker={})),
     (
         "problem.checker.float_absolute",
         lambda r: r["problem"].update(checker={"type": "tokens", "float_absolute": -1.0}),

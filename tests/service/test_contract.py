@@ -10,19 +10,20 @@ import time
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from sandbox.verdicts import Verdict
 from service.contract import (
     MAX_BATCH_ITEMS,
     MAX_TESTS,
+    PROBLEMS,
     BatchRequest,
     ExactChecker,
     GradeRequest,
     GradeResult,
-    Problem,
     ProblemInfo,
     ProblemLimits,
+    StdioProblem,
     StdioTest,
     TokensChecker,
     canonical_chunks,
@@ -30,6 +31,8 @@ from service.contract import (
     effective_limits,
     field_path,
     input_length,
+    mistakes,
+    parse_problem,
     problem_id,
 )
 
@@ -41,15 +44,16 @@ REQUEST = {"problem": PROBLEM, "language": "python", "source": "print(3)"}
 LONE_SURROGATE = json.loads(r'"a\ud800"')
 
 
-def refused(model: type[BaseModel], sent: object) -> dict[str, str]:
-    """Field path -> message of each error."""
+def refused(model: type[BaseModel] | TypeAdapter[Any], sent: object) -> dict[str, str]:
+    """Field path -> message of each mistake."""
+    validate = model.validate_python if isinstance(model, TypeAdapter) else model.model_validate
     with pytest.raises(ValidationError) as caught:
-        model.model_validate(sent)
-    return {field_path(error["loc"]): error["msg"] for error in caught.value.errors()}
+        validate(sent)
+    return dict(mistakes(caught.value))
 
 
 def test_a_problem_needs_only_its_kind_and_tests() -> None:
-    assert Problem.model_validate(PROBLEM) == Problem(
+    assert PROBLEMS.validate_python(PROBLEM) == StdioProblem(
         kind="stdio",
         tests=(StdioTest(input="1 2\n", output="3\n", name=None),),
         checker=TokensChecker(type="tokens", case_sensitive=True, float_absolute=None, float_relative=None),
@@ -69,7 +73,7 @@ def test_a_problem_needs_only_its_kind_and_tests() -> None:
     ],
 )
 def test_checkers_are_told_apart_by_their_type(checker: dict[str, Any]) -> None:
-    problem = Problem.model_validate(PROBLEM | {"checker": checker})
+    problem = PROBLEMS.validate_python(PROBLEM | {"checker": checker})
 
     assert problem.checker.model_dump(exclude_defaults=True) == checker
 
@@ -77,8 +81,9 @@ def test_checkers_are_told_apart_by_their_type(checker: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"kind": "call"}, "kind"),
-        ({"kind": "interactive"}, "kind"),
+        ({"kind": "riddle"}, "kind"),
+        ({"kind": 7}, "kind"),
+        ({"kind": None}, "kind"),
         ({"tests": []}, "tests"),
         ({"tests": TESTS * (MAX_TESTS + 1)}, "tests"),
         ({"tests": [*TESTS, {"input": 5, "output": ""}]}, "tests[1].input"),
@@ -87,8 +92,8 @@ def test_checkers_are_told_apart_by_their_type(checker: dict[str, Any]) -> None:
         ({"tests": [{"input": LONE_SURROGATE, "output": ""}]}, "tests[0].input"),
         ({"tests": [{"input": "", "output": LONE_SURROGATE}]}, "tests[0].output"),
         ({"tests": [{"input": "", "output": "", "name": LONE_SURROGATE}]}, "tests[0].name"),
-        ({"checker": {"type": "guess"}}, "checker"),
-        ({"checker": {}}, "checker"),
+        ({"checker": {"type": "guess"}}, "checker.type"),
+        ({"checker": {}}, "checker.type"),
         ({"checker": {"type": "exact", "case_sensitive": False}}, "checker.case_sensitive"),
         ({"checker": {"type": "tokens", "case_sensitive": "no"}}, "checker.case_sensitive"),
         ({"checker": {"type": "tokens", "float_absolute": -1e-9}}, "checker.float_absolute"),
@@ -112,7 +117,7 @@ def test_checkers_are_told_apart_by_their_type(checker: dict[str, Any]) -> None:
     ],
 )
 def test_a_malformed_problem_is_refused_with_the_one_field_at_fault(change: dict[str, Any], field: str) -> None:
-    assert list(refused(Problem, PROBLEM | change)) == [field]
+    assert list(refused(PROBLEMS, PROBLEM | change)) == [field]
     assert list(refused(GradeRequest, REQUEST | {"problem": PROBLEM | change})) == [f"problem.{field}"]
 
 
@@ -121,18 +126,26 @@ def test_numbers_that_json_should_not_hold_are_refused_with_their_field(number: 
     body = f'{{"kind": "stdio", "tests": [{{"input": "", "output": ""}}], "limits": {{"cpu_s": {number}}}}}'
 
     with pytest.raises(ValidationError) as caught:
-        Problem.model_validate_json(body)
+        parse_problem(body)
 
-    assert [field_path(error["loc"]) for error in caught.value.errors()] == ["limits.cpu_s"]
+    assert [field for field, _ in mistakes(caught.value)] == ["limits.cpu_s"]
 
 
-def test_a_missing_kind_is_named() -> None:
-    assert refused(Problem, {"tests": TESTS}) == {"kind": "Field required"}
+def test_a_kind_that_is_missing_or_unknown_is_named_with_those_there_are() -> None:
+    assert refused(PROBLEMS, {"tests": TESTS}) == {"kind": "Field required"}
+    [(field, sentence)] = refused(PROBLEMS, PROBLEM | {"kind": "riddle"}).items()
+    assert field == "kind"
+    assert sentence.startswith("Input should be one of 'stdio'")
+
+
+@pytest.mark.parametrize("sent", [None, 7, [], "no id"])
+def test_what_is_no_object_is_no_problem(sent: object) -> None:
+    assert list(refused(PROBLEMS, sent)) == [""]
 
 
 def test_text_beyond_ascii_and_control_characters_are_data_like_any_other() -> None:
     text = "\x00\ufeff\r\n é 漢 \U0001f600 \ufffe"
-    problem = Problem.model_validate(PROBLEM | {"tests": [{"input": text, "output": text}]})
+    problem = PROBLEMS.validate_python(PROBLEM | {"tests": [{"input": text, "output": text}]})
 
     assert problem.tests[0].input == problem.tests[0].output == text
     assert json.loads(b"".join(canonical_chunks(problem)))["tests"] == [{"input": text, "output": text}]
@@ -215,8 +228,7 @@ def test_a_batch_is_bounded_and_names_the_item_at_fault() -> None:
 
     assert list(refused(BatchRequest, {"items": []})) == ["items"]
     assert list(refused(BatchRequest, {"items": [by_id] * (MAX_BATCH_ITEMS + 1)})) == ["items"]
-    assert list(refused(BatchRequest, {"items": [by_id, REQUEST | {"problem": {"kind": "call"}}]})) == [
-        "items[1].problem.kind",
+    assert list(refused(BatchRequest, {"items": [by_id, REQUEST | {"problem": {"kind": "stdio"}}]})) == [
         "items[1].problem.tests",
     ]
     assert len(BatchRequest.model_validate({"items": [by_id, by_id]}).items) == 2
@@ -234,6 +246,8 @@ def test_a_field_path_keeps_fields_that_are_named_like_union_tags() -> None:
         "problem.checker.case_sensitive"
     )
     assert field_path(("items", 3, "tokens", "inline")) == "items[3].tokens.inline"
+    assert field_path(("stdio", "tests", 0, "stdio")) == "tests[0].stdio"
+    assert field_path(("problem", "inline", "stdio", "tests")) == "problem.tests"
     assert field_path(()) == ""
 
 
@@ -273,7 +287,7 @@ def test_a_factor_cannot_carry_a_limit_past_its_bound() -> None:
 
 
 def test_canonical_json_is_sorted_compact_utf8_without_defaults() -> None:
-    problem = Problem.model_validate(
+    problem = PROBLEMS.validate_python(
         {
             "tests": [{"output": "é\n", "input": '"\t', "name": None}],
             "limits": {"memory_mb": 256, "cpu_s": 3},
@@ -289,12 +303,32 @@ def test_canonical_json_is_sorted_compact_utf8_without_defaults() -> None:
 
     assert b"".join(canonical_chunks(problem)) == canonical
     assert problem_id(problem) == "sha256:" + hashlib.sha256(canonical).hexdigest()
-    assert Problem.model_validate_json(canonical) == problem
+    assert parse_problem(canonical) == problem
+
+
+@pytest.mark.parametrize(
+    ("problem", "identifier"),
+    [
+        (PROBLEM, "sha256:b1701230d977eb79e6eb4a9c6f5a1aaa2247d8d5e2983b02cb28fef1b03e341b"),
+        (
+            {
+                "kind": "stdio",
+                "tests": [{"input": "é 1\n", "output": "2\n", "name": "one"}, {"input": "", "output": ""}],
+                "checker": {"type": "tokens", "float_absolute": 1e-6},
+                "limits": {"cpu_s": 3, "memory_mb": 512},
+                "exit_code": "ignore",
+            },
+            "sha256:6ead2bdf1d305850f26ccb39b98579b1d4fe27cecbe07602e7815367a9d22766",
+        ),
+    ],
+)
+def test_ids_given_out_once_stay_what_they_are(problem: dict[str, Any], identifier: str) -> None:
+    assert problem_id(PROBLEMS.validate_python(problem)) == identifier
 
 
 def test_the_id_rests_on_what_a_problem_means_not_on_how_it_was_sent() -> None:
     def identify(**fields: Any) -> str:
-        return problem_id(Problem.model_validate(PROBLEM | fields))
+        return problem_id(PROBLEMS.validate_python(PROBLEM | fields))
 
     spelled_out = {"cpu_s": 2, "wall_s": None, "memory_mb": 256, "output_mb": 64, "processes": 64}
 
@@ -316,7 +350,7 @@ def test_the_id_rests_on_what_a_problem_means_not_on_how_it_was_sent() -> None:
 def test_the_id_of_a_hundred_megabytes_takes_seconds_at_most() -> None:
     line = "12345 67890 é\n"
     tests = [{"input": line * 65_536, "output": line} for _ in range(100)]
-    problem = Problem.model_validate({"kind": "stdio", "tests": tests})
+    problem = PROBLEMS.validate_python({"kind": "stdio", "tests": tests})
 
     began = time.process_time()
     identity = problem_id(problem)
@@ -326,7 +360,7 @@ def test_the_id_of_a_hundred_megabytes_takes_seconds_at_most() -> None:
 
 
 def test_a_description_holds_counts_and_lengths_but_no_data() -> None:
-    problem = Problem(
+    problem = StdioProblem(
         kind="stdio",
         tests=(
             StdioTest(input="secret é", output="hidden", name="one"),
@@ -399,7 +433,7 @@ def test_an_older_client_reads_a_newer_graders_result() -> None:
     assert GradeResult.model_validate(newer) == GradeResult.model_validate(RESULT)
 
 
-@pytest.mark.parametrize("model", [Problem, GradeRequest])
+@pytest.mark.parametrize("model", [StdioProblem, GradeRequest])
 def test_the_examples_in_the_documentation_are_valid(model: type[BaseModel]) -> None:
     examples = model.model_json_schema()["examples"]
 

@@ -15,7 +15,7 @@ from service.stores.problems import ProblemStore, UnknownProblem
 
 def problem(**changes: Any) -> contract.Problem:
     fields = {"kind": "stdio", "tests": [{"input": "é 2\n", "output": "3\n", "name": "one"}]}
-    return contract.Problem.model_validate(fields | changes)
+    return contract.PROBLEMS.validate_python(fields | changes)
 
 
 def open_fds() -> int:

@@ -21,11 +21,11 @@ def files(directory: Path) -> list[Path]:
 
 def test_what_is_put_is_got_by_the_id_of_the_contract(tmp_path: Path) -> None:
     store = ProblemStore(tmp_path)
-    problem = contract.Problem.model_validate_json(CONTENT)
+    problem = contract.parse_problem(CONTENT)
     identifier, created = store.put(b"".join(contract.canonical_chunks(problem)))
     assert created
     assert identifier == contract.problem_id(problem)
-    assert contract.Problem.model_validate_json(store.get(identifier)) == problem
+    assert contract.parse_problem(store.get(identifier)) == problem
     assert store.contains(identifier)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rl_client.datasets.base import DatasetError
 from rl_client.datasets.kattis import read_package
-from service.contract import ExactChecker, Problem, ProblemLimits, StdioTest, TokensChecker
+from service.contract import ExactChecker, ProblemLimits, StdioProblem, StdioTest, TokensChecker
 
 SHARED = Path(os.environ.get("RKGRADE_SHARED", Path(__file__).parents[3].parent / "shared"))
 
@@ -33,7 +33,7 @@ def write_package(directory: Path, files: dict[str, str | bytes | None]) -> Path
 
 
 def test_a_minimal_package_is_read_whole(tmp_path: Path) -> None:
-    assert read_package(write_package(tmp_path, {})) == Problem(
+    assert read_package(write_package(tmp_path, {})) == StdioProblem(
         kind="stdio",
         tests=(
             StdioTest(input="1 2\n", output="3\n", name="sample/1"),
