@@ -160,7 +160,11 @@ class ActiveRun:
         self.sweeping = False
         """Whether the warden is still to say that it has emptied the scratch disk."""
         self.ended_at = 0.0
-        """When the program's first process had ended, on the kernel's clock, which cells share."""
+        """When the warden saw that the program's first process had ended, on the kernel's clock, which cells share.
+
+        Good to a few milliseconds: descriptors close early in a process's end, so that a program which waited for
+        that may be seen to end before the one it waited for.
+        """
         entries = group.begin(limits.memory_bytes + 2 * (limits.output_bytes + 1), limits.processes)
         self._stdout, self._stderr = Output("stdout"), Output("stderr")
         stdout_fd = self._stdout.fd if request.stdout_fd is None else request.stdout_fd

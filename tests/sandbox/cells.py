@@ -7,10 +7,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
-from sandbox import cgroups
+from sandbox import cgroups, prebuilt
+from sandbox.cell import Cell
+from sandbox.cgroups import Cgroups
 from sandbox.checkers import Checker, Tokens
+from sandbox.config import SandboxConfig
 from sandbox.problem import Limits, Problem, Test
 from sandbox.stdin import Stdin
 
@@ -123,3 +127,11 @@ def while_running(act: Callable[[int], object], *, times: int = 1) -> Iterator[l
     finally:
         over.set()
         watcher.join()
+
+
+CELL_NUMBERS = count(1)
+
+
+def open_cell(config: SandboxConfig, groups: Cgroups) -> Cell:
+    number = next(CELL_NUMBERS)
+    return Cell(groups.cell(f"cell-{number}"), host_uid=UID_BASE + 2 * number, mounts=prebuilt.mounts(config))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import host
+from sandbox.cgroups import Cgroups, open_cgroups
 from sandbox.config import SandboxConfig
 from sandbox.judge import Judge
 from tests.sandbox.cells import UID_BASE
@@ -31,3 +32,10 @@ def judge(sandbox_config: SandboxConfig) -> Iterator[Judge]:
     judge = Judge(sandbox_config, slot=0, core=None)
     yield judge
     judge.close()
+
+
+@pytest.fixture(scope="module")
+def groups() -> Iterator[Cgroups]:
+    groups = open_cgroups(insecure_no_cgroup=False)
+    yield groups
+    groups.close()

@@ -9,20 +9,18 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count
 
 import pytest
 
-from sandbox import prebuilt
 from sandbox.cell import Cell
-from sandbox.cgroups import Cgroups, NoCgroups, open_cgroups
+from sandbox.cgroups import Cgroups, NoCgroups
 from sandbox.compiling import as_file
 from sandbox.config import SandboxConfig
 from sandbox.errors import Cancelled, GraderFault
 from sandbox.problem import Limits
 from sandbox.run import Action, RunRecord, RunRequest
 from sandbox.verdicts import Evidence
-from tests.sandbox.cells import MB, ROOMY, UID_BASE, footprint, wait_until, while_running
+from tests.sandbox.cells import MB, ROOMY, UID_BASE, footprint, open_cell, wait_until, while_running
 
 pytestmark = pytest.mark.jail
 
@@ -31,21 +29,6 @@ Run = Callable[..., RunRecord]
 
 SPIN = "while True: pass"
 SLEEP = "import time; time.sleep(1000)"
-
-
-@pytest.fixture(scope="module")
-def groups() -> Iterator[Cgroups]:
-    groups = open_cgroups(insecure_no_cgroup=False)
-    yield groups
-    groups.close()
-
-
-NUMBERS = count(1)
-
-
-def open_cell(config: SandboxConfig, groups: Cgroups) -> Cell:
-    number = next(NUMBERS)
-    return Cell(groups.cell(f"cell-{number}"), host_uid=UID_BASE + 2 * number, mounts=prebuilt.mounts(config))
 
 
 @pytest.fixture

@@ -1,0 +1,184 @@
+"""Runs with more than a stdin: further descriptors, links, directories, pipes; and several runs watched at once."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from sandbox.cell import Cell
+from sandbox.cgroups import Cgroups
+from sandbox.config import SandboxConfig
+from sandbox.errors import GraderFault
+from sandbox.problem import Limits
+from sandbox.run import Action, RunRecord, RunRequest, wait_for
+from sandbox.stdin import Stdin
+from tests.sandbox.cells import open_cell, open_fds, while_running
+
+pytestmark = pytest.mark.jail
+
+LIMITS = Limits(cpu_s=5, wall_s=10)
+
+
+@pytest.fixture
+def cells(sandbox_config: SandboxConfig, groups: Cgroups) -> Iterator[tuple[Cell, Cell]]:
+    pair = (open_cell(sandbox_config, groups), open_cell(sandbox_config, groups))
+    yield pair
+    for cell in pair:
+        cell.close()
+
+
+@pytest.fixture
+def nothing() -> Iterator[int]:
+    fd = Stdin(b"").open()
+    yield fd
+    os.close(fd)
+
+
+def python(code: str) -> tuple[str, ...]:
+    return ("/usr/bin/python3", "-S", "-c", code)
+
+
+def request(code: str, stdin_fd: int, **fields: object) -> RunRequest:
+    return RunRequest(Action.EXEC, stdin_fd, LIMITS, python(code), **fields)  # type: ignore[arg-type]
+
+
+def output(record: RunRecord) -> bytes:
+    assert record.evidence.exit_code == 0, record.stderr.tail(1000)
+    return record.stdout.tail(1000)
+
+
+def test_extra_descriptors_follow_in_order_and_nothing_else_does(cells: tuple[Cell, Cell], nothing: int) -> None:
+    one, other = Stdin(b"one").open(), Stdin(b"other").open()
+    code = (
+        "import os\n"
+        "def is_open(fd):\n"
+        "    try: os.fstat(fd); return True\n"
+        "    except OSError: return False\n"
+        "print(os.read(4, 9), os.read(5, 9), list(filter(is_open, range(100))))"
+    )
+    record = cells[0].run(request(code, nothing, extra_fds=(one, other)))
+    assert output(record) == b"b'one' b'other' [0, 1, 2, 4, 5]\n"
+    record.close()
+    os.close(one)
+    os.close(other)
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_links_lead_to_extra_descriptors(cells: tuple[Cell, Cell], nothing: int, count: int) -> None:
+    fds = tuple(Stdin(f"content {number}".encode()).open() for number in range(count))
+    links = {f"file{number}.txt": number for number in range(count)}
+    code = f"print(*(open(f'file{{n}}.txt').read() + open(f'file{{n}}.txt').read() for n in range({count})))"
+    record = cells[0].run(request(code, nothing, extra_fds=fds, links=links))
+    assert output(record).decode().split("content ")[1:] == [
+        f"{number}{end}" for number in range(count) for end in ("", " " if number < count - 1 else "\n")
+    ]
+    record.close()
+    for fd in fds:
+        os.close(fd)
+
+
+def test_what_a_link_leads_to_cannot_be_changed(cells: tuple[Cell, Cell], nothing: int) -> None:
+    data = Stdin(b"safe")
+    fd = data.open()
+    code = (
+        "import os\n"
+        "for attempt in (lambda: open('in', 'w').write('x'), lambda: os.truncate('in', 0),\n"
+        "                lambda: os.write(os.open('/proc/self/fd/4', os.O_RDWR), b'x')):\n"
+        "    try: attempt(); print('changed')\n"
+        "    except OSError: pass\n"
+        "print(open('in').read())"
+    )
+    record = cells[0].run(request(code, nothing, extra_fds=(fd,), links={"in": 0}))
+    assert output(record) == b"safe\n"
+    record.close()
+    os.close(fd)
+    again = data.open()
+    assert os.read(again, 10) == b"safe"
+    os.close(again)
+
+
+def test_directories_are_the_programs_own_and_gone_with_the_run(cells: tuple[Cell, Cell], nothing: int) -> None:
+    code = "import os; open('feedback/score.txt', 'w').write('1'); print(os.listdir('.'), os.stat('feedback').st_uid)"
+    for _ in range(2):
+        record = cells[0].run(request(code, nothing, directories=("feedback",)))
+        assert output(record) == b"['feedback'] 1000\n"
+        record.close()
+
+
+def test_a_forked_python_program_finds_the_same(cells: tuple[Cell, Cell], nothing: int) -> None:
+    source = b"import os\nprint(open('in').read(), os.listdir('.'), os.read(4, 2))"
+    with_source, extra = Stdin(source).open(), Stdin(b"xy").open()
+    cells[0].load({"main.py": with_source}, executable=False)
+    cells[0].run(RunRequest(Action.CHECK, nothing, LIMITS)).close()
+    record = cells[0].run(
+        RunRequest(Action.PYTHON, nothing, LIMITS, extra_fds=(extra,), links={"in": 0}, directories=("d",))
+    )
+    assert output(record) == b"xy ['in', 'd'] b'xy'\n"
+    record.close()
+    os.close(with_source)
+    os.close(extra)
+
+
+def test_two_programs_talk_through_pipes(cells: tuple[Cell, Cell]) -> None:
+    asks = (
+        "import sys\n"
+        "for n in range(500):\n"
+        "    print(n, flush=True)\n"
+        "    assert int(input()) == n + 1\n"
+        "print('done', file=sys.stderr)"
+    )
+    answers = "import sys\nfor line in sys.stdin: print(int(line) + 1, flush=True)"
+    to_answers, from_asks = os.pipe()
+    to_asks, from_answers = os.pipe()
+    runs = [
+        cells[0].start(request(asks, to_asks, stdout_fd=from_asks)),
+        cells[1].start(request(answers, to_answers, stdout_fd=from_answers)),
+    ]
+    for fd in (to_answers, from_asks, to_asks, from_answers):
+        os.close(fd)
+    records = wait_for(runs)
+    assert [record.evidence.exit_code for record in records] == [0, 0]
+    assert records[0].stderr.tail(100) == b"done\n"
+    for record in records:
+        record.close()
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_who_ended_first_is_known(cells: tuple[Cell, Cell], nothing: int, order: Sequence[int]) -> None:
+    codes = ("pass", "import time; time.sleep(0.3)")
+    runs = [cells[place].start(request(codes[kind], nothing)) for place, kind in enumerate(order)]
+    for record in wait_for(runs):
+        record.close()
+    first = min(runs, key=lambda run: run.ended_at)
+    assert order[runs.index(first)] == 0
+
+
+def test_each_run_is_held_to_its_own_limits(cells: tuple[Cell, Cell], nothing: int) -> None:
+    short = RunRequest(Action.EXEC, nothing, Limits(cpu_s=0.2), python("while True: pass"))
+    records = wait_for([cells[0].start(short), cells[1].start(request("print(1)", nothing))])
+    assert records[0].evidence.over_cpu
+    assert output(records[1]) == b"1\n"
+    for record in records:
+        record.close()
+
+
+def test_a_fault_in_one_run_ends_the_other(cells: tuple[Cell, Cell], nothing: int) -> None:
+    before = open_fds()
+    sleep = "import time; time.sleep(60)"
+    runs = [cells[0].start(request(sleep, nothing)), cells[1].start(request(sleep, nothing))]
+    started = time.monotonic()
+    with while_running(lambda pid: os.kill(pid, 9)), pytest.raises(GraderFault):
+        wait_for(runs)
+    assert time.monotonic() - started < 5
+    assert [cell.usable for cell in cells] == [False, False]
+    assert open_fds() == before
+
+
+def test_a_program_starts_without_the_wardens_priority(cells: tuple[Cell, Cell], nothing: int) -> None:
+    code = "import os; print(os.getpriority(os.PRIO_PROCESS, 0), os.getpriority(os.PRIO_PROCESS, 1))"
+    record = cells[0].run(request(code, nothing))
+    assert output(record) == b"0 -5\n"
+    record.close()
