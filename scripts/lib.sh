@@ -99,3 +99,35 @@ ensure_installed() {
         fingerprint "$1" >"$venv/.stamp-$1"
     ) 9>"$venv/.lock"
 }
+
+# The one header that testlib checkers include, and what it must hash to. It comes in a release of somebody else's
+# package, which requirements/testlib.txt names; nothing of that package is installed.
+testlib=$venv/share/rkgrade/testlib.h
+testlib_sha256=bb323e3c89285214966076e0d23d5a295c5f6126da7ff198c1276ddb95ecb1a0
+
+# is_testlib FILE: whether it is there and just that header.
+is_testlib() { [[ -f $1 ]] && sha256sum --check --status <<<"$testlib_sha256  $1"; }
+
+# ensure_testlib: puts testlib.h where the sandbox looks for it. Needs what ensure_installed makes.
+ensure_testlib() {
+    is_testlib "$testlib" && return
+    (
+        flock 9
+        if is_testlib "$testlib"; then
+            exit 0
+        fi
+        say "fetching testlib.h"
+        new=$(mktemp -d "$venv/.testlib-XXXXXX")
+        trap 'rm -rf "$new"' EXIT
+        "$python" -m pip --disable-pip-version-check --no-input download --quiet --require-hashes --no-deps \
+            --only-binary :all: --dest "$new" -r "$root/requirements/testlib.txt"
+        "$python" -m zipfile -e "$new"/*.whl "$new/package"
+        header=$new/package/autocode_mcp/templates/testlib.h
+        if ! is_testlib "$header"; then
+            say "the package in requirements/testlib.txt does not hold the testlib.h that was expected"
+            exit 1
+        fi
+        mkdir -p "$(dirname "$testlib")"
+        mv "$header" "$testlib"
+    ) 9>"$venv/.lock"
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
@@ -64,7 +65,7 @@ def releases(lock: str) -> dict[str, str]:
     return {entry.partition(" ")[0]: entry.strip() for entry in entries}
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", [*LOCKS, "testlib"])
 def test_locks_name_releases_and_hashes_and_nothing_else(lock: str) -> None:
     line = re.compile(r"[a-z0-9-]+==[\w.+!]+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
     lines = (ROOT / "requirements" / f"{lock}.txt").read_text().splitlines()
@@ -85,3 +86,19 @@ def test_locks_hold_what_pyproject_asks_for(lock: str, extras: tuple[str, ...]) 
     locked = {name.partition("==")[0] for name in releases(lock)}
     assert names - locked - {"rkgrade"} == set()
     assert "setuptools" in locked
+
+
+def test_the_header_of_testlib_is_fetched_once_and_only_as_it_is_expected() -> None:
+    """The real set-up of this checkout: `scripts/test` fetched the header, and a second time nothing is fetched."""
+    script = 'set -euo pipefail; source scripts/lib.sh; ensure_testlib; echo "$testlib"; is_testlib "$testlib"'
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path(done.stdout.strip()) == Path(sys.prefix) / "share" / "rkgrade" / "testlib.h"
+
+
+def test_another_header_than_the_expected_one_is_none(tmp_path: Path) -> None:
+    (tmp_path / "testlib.h").write_text("#pragma once\n")
+    script = 'source scripts/lib.sh; is_testlib "$1"'
+    for name in ("testlib.h", "nowhere.h"):
+        assert subprocess.run(["bash", "-c", script, "bash", tmp_path / name], cwd=ROOT, timeout=60).returncode == 1
