@@ -21,11 +21,12 @@ from sandbox.cgroups import open_cgroups
 from sandbox.compiling import Compiled, Compiler
 from sandbox.config import SandboxConfig
 from sandbox.errors import GraderFault
-from sandbox.languages import Language, Start
+from sandbox.languages import Language
 from sandbox.pressure import Stall, Turn, cpu_was_short, memory_was_short, stall
 from sandbox.problem import CompileResult, Judgement, OnTest, Stop, Submission, Test, TestResult
 from sandbox.run import Action, RunRecord, RunRequest
-from sandbox.verdicts import LIMIT_VERDICTS, Verdict, decide
+from sandbox.trials import StdioTrials, Trial, Trials
+from sandbox.verdicts import LIMIT_VERDICTS, Verdict
 
 T = TypeVar("T")
 
@@ -43,10 +44,15 @@ RECENT_S = 0.3
 
 @dataclass(slots=True)
 class _Attempt:
-    """A run with its verdict; the record still holds the output."""
+    """A run with its verdict; trial and record still hold what the program was given and what it wrote."""
 
+    trial: Trial
     record: RunRecord
     verdict: Verdict | None
+
+    def close(self) -> None:
+        self.trial.close()
+        self.record.close()
 
 
 class Judge:
@@ -187,6 +193,7 @@ class _Run:
         self._language = language
         self._cancel_fd = cancel_fd
         self._on_test = on_test
+        self._trials: Trials = StdioTrials(submission.problem, language, submission.limits)
         self._artefact_fd: int | None = None
         self._cell: Cell | None = None
         self._stall = stall()
@@ -227,7 +234,8 @@ class _Run:
             self._cell.load({self._language.source_name: source_fd}, executable=False)
         limits = replace(compiling.LIMITS, memory_bytes=self._submission.limits.memory_bytes)
         with compiling.as_file(b"") as stdin_fd:
-            record = self._cell.run(RunRequest(Action.CHECK, stdin_fd, limits), self._cancel_fd)
+            request = RunRequest(Action.CHECK, stdin_fd, limits, self._trials.zygote_argv)
+            record = self._cell.run(request, self._cancel_fd)
         try:
             return compiling.compile_result(record, limits)
         finally:
@@ -291,14 +299,14 @@ class _Run:
             attempt = self._attempt(test)
         reruns = 0
         if attempt.verdict in LIMIT_VERDICTS and _host_was_short(attempt, before):
-            attempt.record.close()
+            attempt.close()
             reruns = 1
             with self._judge.turn.alone():
                 attempt = self._attempt(test)
         try:
             return self._result(test, attempt, reruns)
         finally:
-            attempt.record.close()
+            attempt.close()
 
     def _recent_stall(self) -> Stall:
         """A reading from just before: a new one for each test would cost a tenth of a trivial one."""
@@ -308,37 +316,30 @@ class _Run:
 
     def _attempt(self, test: Test) -> _Attempt:
         cell = self._ready_cell()
-        action = Action.PYTHON if self._language.start is Start.ZYGOTE else Action.EXEC
-        stdin_fd = test.stdin.open()
+        trial = self._trials.trial(test)
         try:
-            request = RunRequest(action, stdin_fd, self._submission.limits, self._language.run)
-            record = cell.run(request, self._cancel_fd)
-        finally:
-            os.close(stdin_fd)
-        problem = self._submission.problem
-        return _Attempt(record, decide(record.evidence, ignore_exit_code=problem.ignore_exit_code))
+            record = cell.run(trial.request, self._cancel_fd)
+        except BaseException:
+            trial.close()
+            raise
+        return _Attempt(trial, record, trial.verdict(record))
 
     def _result(self, test: Test, attempt: _Attempt, reruns: int) -> TestResult:
-        record, verdict = attempt.record, attempt.verdict
-        score: float | None = None
-        checker_message = ""
-        if verdict is None:
-            with record.stdout.view() as output:
-                outcome = self._submission.problem.checker.check(output, test.expected)
-            verdict, checker_message, score = outcome.verdict, outcome.message, outcome.score
+        record = attempt.record
+        outcome = attempt.trial.outcome(record, attempt.verdict)
         return TestResult(
             index=test.index,
             name=test.name,
             input_length=test.input_length,
-            verdict=verdict,
+            verdict=outcome.verdict,
             cpu_s=record.cpu_s,
             wall_s=record.wall_s,
             memory_bytes=record.memory_bytes,
             exit_code=record.evidence.exit_code,
             signal=record.evidence.signal,
-            score=score,
-            message=_message(verdict, record, self._submission),
-            checker_message=checker_message,
+            score=outcome.score,
+            message=outcome.message or _message(outcome.verdict, record, self._submission),
+            checker_message=outcome.checker_message,
             reruns=reruns,
             stdout_tail=record.stdout.tail(TAIL_BYTES),
             stderr_tail=record.stderr.tail(TAIL_BYTES),

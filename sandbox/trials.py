@@ -1,0 +1,93 @@
+"""One test of a submission, from what its run is given to what came of it.
+
+The seam between the judge's loop, which is the same for every problem whose tests are one run of one program each, and
+the kinds of problems: how such a run is asked for, and how its end is read. Knows nothing of cells, pressure or
+repeats.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Protocol
+
+from sandbox.languages import Language, Start
+from sandbox.problem import Limits, Problem, Test
+from sandbox.run import Action, RunRecord, RunRequest
+from sandbox.verdicts import Verdict, decide
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one test came to."""
+
+    verdict: Verdict
+    message: str = ""
+    """For people; holds nothing of the test's data. Empty where the kernel's account says it all."""
+    checker_message: str = ""
+    """May quote the test's data."""
+    score: float | None = None
+
+
+class Trial(Protocol):
+    """One test about to be run. Close it to free its descriptors."""
+
+    @property
+    def request(self) -> RunRequest: ...
+
+    def verdict(self, record: RunRecord) -> Verdict | None:
+        """The run's failure, or None where it was clean, so that `outcome` has the last word."""
+        ...
+
+    def outcome(self, record: RunRecord, verdict: Verdict | None) -> Outcome:
+        """What the test came to, given `verdict`'s answer."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Trials(Protocol):
+    """The trials of one submission."""
+
+    @property
+    def zygote_argv(self) -> tuple[str, ...]:
+        """What a zygote must know beside the source to be ready for these trials."""
+        ...
+
+    def trial(self, test: Test) -> Trial:
+        """Raises OSError where this host refuses a descriptor."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StdioTrials:
+    """Input on stdin, an answer on stdout."""
+
+    problem: Problem
+    language: Language
+    limits: Limits
+    zygote_argv: tuple[str, ...] = ()
+
+    def trial(self, test: Test) -> Trial:
+        action = Action.PYTHON if self.language.start is Start.ZYGOTE else Action.EXEC
+        return StdioTrial(self.problem, test, RunRequest(action, test.stdin.open(), self.limits, self.language.run))
+
+
+@dataclass(frozen=True, slots=True)
+class StdioTrial:
+    problem: Problem
+    test: Test
+    request: RunRequest
+
+    def verdict(self, record: RunRecord) -> Verdict | None:
+        return decide(record.evidence, ignore_exit_code=self.problem.ignore_exit_code)
+
+    def outcome(self, record: RunRecord, verdict: Verdict | None) -> Outcome:
+        if verdict is not None:
+            return Outcome(verdict)
+        with record.stdout.view() as output:
+            checked = self.problem.checker.check(output, self.test.expected)
+        return Outcome(checked.verdict, checker_message=checked.message, score=checked.score)
+
+    def close(self) -> None:
+        os.close(self.request.stdin_fd)
