@@ -57,11 +57,14 @@ class RunRequest:
     limits: Limits
     argv: tuple[str, ...] = ()
     collect: tuple[str, ...] = ()
-    """Names of files in /box to hand back, where the run leaves them as plain files."""
+    """Names of files in /box, or in folders there, to hand back, where the run leaves them as plain files."""
     stdout_fd: int | None = None
     """Where stdout goes instead of a file of the run's own: a pipe to another program."""
     extra_fds: tuple[int, ...] = ()
     """Further descriptors for the program, from `FIRST_EXTRA_FD` on."""
+    output_fds: tuple[int, ...] = ()
+    """Those of `extra_fds` that are files for the program to write: like stdout, bounded by the output limit and no part
+    of its memory. To be kept open until the record is there."""
     links: Mapping[str, int] = field(default_factory=dict)
     """Names in /box that lead to an extra descriptor, by its position in `extra_fds`: files that are never copied."""
     directories: tuple[str, ...] = ()
@@ -165,7 +168,9 @@ class ActiveRun:
         Good to a few milliseconds: descriptors close early in a process's end, so that a program which waited for
         that may be seen to end before the one it waited for.
         """
-        entries = group.begin(limits.memory_bytes + 2 * (limits.output_bytes + 1), limits.processes)
+        self._output_fds = request.output_fds
+        outputs = 2 + len(request.output_fds)
+        entries = group.begin(limits.memory_bytes + outputs * (limits.output_bytes + 1), limits.processes)
         self._stdout, self._stderr = Output("stdout"), Output("stderr")
         stdout_fd = self._stdout.fd if request.stdout_fd is None else request.stdout_fd
         message = {
@@ -256,9 +261,10 @@ class ActiveRun:
         usage = self._group.end() or Usage(cpu_s=said_cpu_s, peak_bytes=0, file_cache_bytes=0, oom_kills=0)
         exit_code = os.waitstatus_to_exitcode(status)
         died_of = -exit_code if exit_code < 0 else None
-        over_output = max(len(stdout), len(stderr)) > limits.output_bytes or died_of == signal.SIGXFSZ
+        written = [len(stdout), len(stderr), *(os.fstat(fd).st_size for fd in self._output_fds)]
+        over_output = max(written) > limits.output_bytes or died_of == signal.SIGXFSZ
         # Pages of the outputs are charged to the program, which never asked for them.
-        memory_bytes = max(0, usage.peak_bytes - len(stdout) - len(stderr) - usage.file_cache_bytes)
+        memory_bytes = max(0, usage.peak_bytes - sum(written) - usage.file_cache_bytes)
         evidence = Evidence(
             over_memory=usage.oom_kills > 0 or memory_bytes > limits.memory_bytes,
             over_cpu=usage.cpu_s > limits.cpu_s,
