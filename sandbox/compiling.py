@@ -16,7 +16,7 @@ import select
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,8 +147,8 @@ class Compiler:
         self._cache = CompileCache(config)
         self._open_cell = open_cell
 
-    def compile(self, language: Language, source: bytes, cancel_fd: int | None) -> Compiled:
-        """Raises GraderFault, Cancelled, UnknownLanguage."""
+    def compile(self, language: Language, source: bytes | Mapping[str, bytes], cancel_fd: int | None) -> Compiled:
+        """Compile one file, or several by their names. Raises GraderFault, Cancelled, UnknownLanguage."""
         key = cache_key(language, source)
         if (cached := self._cache.get(key)) is not None:
             return cached
@@ -157,10 +157,13 @@ class Compiler:
                 return cached
             return self._compile(language, source, key, cancel_fd)
 
-    def _compile(self, language: Language, source: bytes, key: str, cancel_fd: int | None) -> Compiled:
+    def _compile(
+        self, language: Language, source: bytes | Mapping[str, bytes], key: str, cancel_fd: int | None
+    ) -> Compiled:
+        files = {language.source_name: source} if isinstance(source, bytes) else source
         with self._open_cell() as cell:
-            with as_file(source) as source_fd:
-                cell.load({language.source_name: source_fd}, executable=False)
+            with as_files(files) as source_fds:
+                cell.load(source_fds, executable=False)
             with as_file(b"") as stdin_fd:
                 request = RunRequest(Action.EXEC, stdin_fd, LIMITS, language.compile, (language.artefact,))
                 record = cell.run(request, cancel_fd)
@@ -176,10 +179,15 @@ class Compiler:
                 record.close()
 
 
-def cache_key(language: Language, source: bytes) -> str:
+def cache_key(language: Language, source: bytes | Mapping[str, bytes]) -> str:
     """Names everything the artefact depends on."""
     digest = hashlib.sha256("\0".join([version(language), *language.compile, ""]).encode())
-    digest.update(source)
+    if isinstance(source, bytes):
+        digest.update(source)
+    else:
+        for name in sorted(source):
+            digest.update(f"\0{name}\0{len(source[name])}\0".encode())
+            digest.update(source[name])
     return digest.hexdigest()
 
 
@@ -191,6 +199,13 @@ def as_file(data: bytes) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def as_files(files: Mapping[str, bytes]) -> Iterator[dict[str, int]]:
+    """The same for several by their names."""
+    with contextlib.ExitStack() as stack:
+        yield {name: stack.enter_context(as_file(data)) for name, data in files.items()}
 
 
 def hit_limit(record: RunRecord) -> bool:

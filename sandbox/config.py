@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+#: Where set-up puts the header that checkers of the testlib kind include.
+TESTLIB = Path(sys.prefix) / "share" / "rkgrade" / "testlib.h"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +19,9 @@ class SandboxConfig:
     compile_cache_bytes: int = 2 * 2**30
     uid_base: int = 700_000
     """First of the host uids that cells use; 256 for each worker slot, none of which may belong to an account."""
+
+    testlib: Path = TESTLIB
+    """The header `testlib.h`; where there is none, checkers and interactors written with it are refused."""
 
     @property
     def compiled_dir(self) -> Path:

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from sandbox import testlib
 from sandbox.config import SandboxConfig
 from sandbox.errors import HostError
 from sandbox.languages import HEADERS_IN_JAIL, PYTHON, Language, installed, version
@@ -55,6 +56,9 @@ def build(config: SandboxConfig) -> None:
         if not _enter(config).exists():
             with _new(_enter(config).parent) as new:
                 _run([*C_COMPILER, "-o", str(new / "enter"), str(ENTER_SOURCE)])
+        if (header := testlib.header(config)) is not None and not header.shown.exists():
+            with _new(header.shown) as new:
+                shutil.copy(config.testlib, new / testlib.NAME)
         for language in installed():
             if language.header and not _header(config, language).exists():
                 with _new(_header(config, language)) as new:
@@ -81,6 +85,8 @@ def binds(config: SandboxConfig) -> dict[str, Path]:
         "/etc/group": warden / "etc" / "group",
         ENTER_IN_JAIL: _enter(config),
     }
+    if (header := testlib.header(config)) is not None:
+        paths[header.in_jail] = header.shown
     for language in installed():
         if language.header:
             paths[f"{HEADERS_IN_JAIL}/{language.id}"] = _header(config, language)

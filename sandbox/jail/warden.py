@@ -187,6 +187,7 @@ class Warden:
             if request["action"] == "check":
                 return zygote.check
             assert self.zygote is not None
+            self.zygote.take_arguments(request["argv"][1:])
             return self.zygote.run
         except BaseException as error:
             os.write(3, repr(error).encode())
@@ -261,7 +262,7 @@ def collect(names: list[str]) -> tuple[list[str], list[int]]:
     found, fds = [], []
     for name in names:
         try:
-            fd = os.open(f"{BOX}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            fd = open_inside(BOX, name)
         except OSError:
             continue
         if stat.S_ISREG(os.fstat(fd).st_mode):
@@ -270,6 +271,24 @@ def collect(names: list[str]) -> tuple[list[str], list[int]]:
         else:
             os.close(fd)
     return found, fds
+
+
+def open_inside(directory: str, name: str) -> int:
+    """Open a file below a directory that is the program's own: no part of its name may be a link, which could lead to
+    what only the warden may read.
+    """
+    at = os.open(directory, os.O_PATH | os.O_CLOEXEC)
+    *folders, last = name.split("/")
+    for folder in folders:
+        try:
+            inner = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+        finally:
+            os.close(at)
+        at = inner
+    try:
+        return os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+    finally:
+        os.close(at)
 
 
 def scratch_is_empty() -> bool:

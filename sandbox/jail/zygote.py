@@ -25,6 +25,7 @@ from os import getpid, kill
 
 TYPE_CHECKING = False  # As in `typing`, whose import would cost every cell more than all of ours together.
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from signal import SIG_DFL, SIGINT
     from signal import signal as set_handler
     from typing import NoReturn
@@ -106,7 +107,6 @@ class Zygote:
         self.modules = sys.modules
         for name in OURS:
             del sys.modules[name]
-        sys.argv = [SOURCE]
         sys.path[0] = os.path.dirname(SOURCE)
         open_standard_streams()
         sys.setrecursionlimit(sys.getrecursionlimit() + FRAMES_BELOW)
@@ -114,6 +114,10 @@ class Zygote:
         # The collector must not touch, and so copy, every page of the zygote in each child.
         gc.collect()
         gc.freeze()
+
+    def take_arguments(self, argv: Sequence[str]) -> None:
+        """What the program finds in `sys.argv`, its own path first."""
+        sys.argv = list(argv)
 
     def run(self) -> int:
         """Run the program as `__main__` and end the process as the interpreter would, but for its own teardown.
