@@ -7,11 +7,12 @@ an older client reads a newer grader.
 
 from __future__ import annotations
 
+import graphlib
 import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -24,8 +25,9 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sandbox.verdicts import Verdict
 
@@ -36,6 +38,7 @@ Category = Literal["correct", "optimization_failure", "correctness_failure", "fo
 Extraction = Literal["last_fence", "first_fence", "only_fence", "tagged", "lcb"]
 LengthUnit = Literal["bytes", "chars"]
 Detail = Literal["verdicts", "outputs"]
+Scoring = Literal["sum", "min"]
 Unrun = Literal["compile_error", "format_error"]
 """Why no test of a submission was run."""
 SubmissionVerdict = Verdict | Unrun
@@ -69,6 +72,10 @@ WallSeconds = Annotated[float, Field(strict=True, ge=0.01, le=900, allow_inf_nan
 MemoryMb = Annotated[int, Field(strict=True, ge=16, le=65_536)]
 OutputMb = Annotated[int, Field(strict=True, ge=1, le=1024)]
 Processes = Annotated[int, Field(strict=True, ge=1, le=1024)]
+Points = Annotated[float, Field(strict=True, ge=0, le=1e9, allow_inf_nan=False)]
+GroupName = Annotated[Text, Field(min_length=1, max_length=64)]
+FileName = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
+"""One path component that no tool or protocol on its way reads anything into."""
 Tolerance = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 
 
@@ -159,6 +166,12 @@ class BaseTest(_Request):
     """What tests of every kind have."""
 
     name: Text | None = Field(default=None, max_length=256, description="Echoed in results.")
+    points: Points | None = Field(
+        default=None, description="What an accepted test is worth. Without it a test counts for rewards only."
+    )
+    group: GroupName | None = Field(
+        default=None, description="Which of the problem's `groups` the test's points go to. Null: it counts by itself."
+    )
 
     @property
     @abstractmethod
@@ -171,16 +184,29 @@ class BaseTest(_Request):
         """What is expected of the program; empty where the kind has no such thing."""
 
 
-class BaseProblem(_Request):
-    """What problems of every kind have. Each kind adds `kind`, `tests` and how an answer is judged."""
+class PointGroup(_Request):
+    """How the points of a group's tests become the group's."""
 
+    scoring: Scoring = Field(description="`sum`: those of its tests together. `min`: those of its worst test.")
+    depends: tuple[GroupName, ...] = Field(
+        default=(), description="Groups that must be passed whole, and so must theirs, for this one to earn anything."
+    )
+
+
+class BaseProblem(_Request):
+    """What problems of every kind have. Each kind adds `kind`, tests of its own and how an answer is judged."""
+
+    tests: tuple[BaseTest, ...]
+    groups: dict[GroupName, PointGroup] = Field(
+        default={}, description="Groups of tests for the `score`; they have nothing to do with input lengths."
+    )
     limits: ProblemLimits = Field(default=ProblemLimits(), description="Limits of each test's run.")
     exit_code: Literal["strict", "ignore"] = Field(
         default="strict",
         description="`strict`: a non-zero exit is a runtime_error even where the output is right.",
     )
 
-    @field_validator("tests", check_fields=False)
+    @field_validator("tests")
     @classmethod
     def _not_empty(cls, value: tuple[BaseTest, ...]) -> tuple[BaseTest, ...]:
         # Not `min_length`: pydantic counts only the valid tests, and would call a list of bad ones empty too.
@@ -188,12 +214,38 @@ class BaseProblem(_Request):
             raise PydanticCustomError("no_tests", "A problem needs at least one test")
         return value
 
+    @model_validator(mode="after")
+    def _groups_hold_together(self) -> Self:
+        for index, test in enumerate(self.tests):
+            if test.group is not None and test.group not in self.groups:
+                raise _mistake(("tests", index, "group"), "No such group in `groups` of the problem")
+            if test.group is not None and test.points is None:
+                raise _mistake(("tests", index, "points"), "A test in a group needs points")
+        filled = {test.group for test in self.tests}
+        for name, group in self.groups.items():
+            if name not in filled:
+                raise _mistake(("groups", name), "No test is in this group")
+            for position, other in enumerate(group.depends):
+                if other not in self.groups:
+                    raise _mistake(("groups", name, "depends", position), "No such group in `groups` of the problem")
+        try:
+            graphlib.TopologicalSorter({name: group.depends for name, group in self.groups.items()}).prepare()
+        except graphlib.CycleError as error:
+            raise _mistake(("groups", error.args[1][0], "depends"), "The group depends on itself") from None
+        return self
+
+
+def _mistake(loc: tuple[int | str, ...], sentence: str) -> ValidationError:
+    """A mistake that shows only in the whole, at the field that can be mended."""
+    details = InitErrorDetails(type=PydanticCustomError("inconsistent", sentence), loc=loc, input=None)
+    return ValidationError.from_exception_data("Problem", [details])
+
 
 class StdioTest(BaseTest):
-    """One input on stdin with the stdout expected of it."""
+    """One input with the output expected for it."""
 
-    input: Text = Field(description="Fed to stdin as UTF-8, exactly as it stands.")
-    output: Text = Field(description="What the checker compares stdout with.")
+    input: Text = Field(description="Fed to stdin, or to the `input_file`, as UTF-8, exactly as it stands.")
+    output: Text = Field(description="What the checker compares stdout, or the `output_file`, with.")
 
     @property
     def given(self) -> str:
@@ -205,7 +257,7 @@ class StdioTest(BaseTest):
 
 
 class StdioProblem(BaseProblem):
-    """A program that reads stdin and writes stdout."""
+    """A program that reads its input and writes its output: by stdin and stdout, or by files of given names."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -230,6 +282,23 @@ class StdioProblem(BaseProblem):
         description="At least one: an empty list would accept everything.",
     )
     checker: Checker = Field(default=TokensChecker(type="tokens"), description="Decides on a clean run's output.")
+    input_file: FileName | None = Field(
+        default=None,
+        description="Name of a file in the working directory that holds the input; stdin is empty then.",
+        examples=["input.txt"],
+    )
+    output_file: FileName | None = Field(
+        default=None,
+        description="Name of a file in the working directory whose content is judged in place of stdout.",
+        examples=["output.txt"],
+    )
+
+    @field_validator("output_file")
+    @classmethod
+    def _not_the_input(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and value == info.data.get("input_file"):
+            raise PydanticCustomError("same_file", "Input and output are two files")
+        return value
 
 
 # `Field(discriminator=...)` rather than `Discriminator(...)`: it takes a union that has one member so far, and looks
@@ -381,6 +450,8 @@ class TestInfo(_Response):
     input_bytes: int = Field(description="Input length in UTF-8 bytes.")
     input_chars: int = Field(description="Input length in code points.")
     output_bytes: int = Field(description="Length of the expected output in UTF-8 bytes.")
+    points: float | None = Field(default=None, description="What the test is worth.")
+    group: str | None = Field(default=None, description="The group that its points go to.")
 
 
 class ProblemInfo(_Response):
@@ -394,6 +465,9 @@ class ProblemInfo(_Response):
     checker: Checker = Field(description="How outputs are compared.")
     limits: ProblemLimits = Field(description="Limits of each test's run.")
     exit_code: Literal["strict", "ignore"] = Field(description="What a non-zero exit means.")
+    groups: dict[str, PointGroup] = Field(default={}, description="How points become the score.")
+    input_file: str | None = Field(default=None, description="Where the program finds its input, if not on stdin.")
+    output_file: str | None = Field(default=None, description="Where it leaves its output, if not on stdout.")
 
 
 class TestRow(_Response):
@@ -436,6 +510,18 @@ class GroupRow(_Response):
     passed: int = Field(description="Accepted.")
     failed: int = Field(description="Failed by the program.")
     skipped: int = Field(description="Not run.")
+
+
+class PointRow(_Response):
+    """The points of one group of the problem; the last row, without a group, is that of tests outside groups."""
+
+    group: str | None = Field(description="Name of the group.")
+    scoring: Scoring = Field(description="How the points of its tests become the group's.")
+    tests: int = Field(description="Number of its tests that have points.")
+    points: float | None = Field(
+        description="Earned. Null where tests that were not run leave it open, and where the grader itself failed."
+    )
+    max_points: float = Field(description="What it is worth when every test gets full marks.")
 
 
 class CompileRow(_Response):
@@ -488,6 +574,14 @@ class GradeResult(_Response):
         examples=[{"R_1": None, "R_2": 1, "R_3": 0, "R_inf": 0}],
     )
     groups: tuple[GroupRow, ...] = Field(description="One row for each k of `rewards`, cumulative.")
+    score: float | None = Field(
+        default=None,
+        description="Sum of `point_groups`. Null where the problem gives no points, "
+        "where tests that were not run leave it open, and where the grader itself failed.",
+    )
+    point_groups: tuple[PointRow, ...] = Field(
+        default=(), description="Points by group of the problem; empty where it gives none."
+    )
     tests: tuple[TestRow, ...] = Field(description="In the problem's order.")
     compile: CompileRow | None = Field(description="Null where nothing was compiled.")
     timing: Timing = Field(description="Where the wall time went.")
@@ -588,6 +682,8 @@ def describe(problem: Problem) -> ProblemInfo:
             input_bytes=input_length(test.given, "bytes"),
             input_chars=len(test.given),
             output_bytes=input_length(test.wanted, "bytes"),
+            points=test.points,
+            group=test.group,
         )
         for index, test in enumerate(problem.tests)
     )
@@ -600,4 +696,7 @@ def describe(problem: Problem) -> ProblemInfo:
         checker=problem.checker,
         limits=problem.limits,
         exit_code=problem.exit_code,
+        groups=problem.groups,
+        input_file=problem.input_file if isinstance(problem, StdioProblem) else None,
+        output_file=problem.output_file if isinstance(problem, StdioProblem) else None,
     )

@@ -21,6 +21,7 @@ from service.contract import (
     ExactChecker,
     GradeRequest,
     GradeResult,
+    PointGroup,
     ProblemInfo,
     ProblemLimits,
     StdioProblem,
@@ -119,6 +120,83 @@ def test_checkers_are_told_apart_by_their_type(checker: dict[str, Any]) -> None:
 def test_a_malformed_problem_is_refused_with_the_one_field_at_fault(change: dict[str, Any], field: str) -> None:
     assert list(refused(PROBLEMS, PROBLEM | change)) == [field]
     assert list(refused(GradeRequest, REQUEST | {"problem": PROBLEM | change})) == [f"problem.{field}"]
+
+
+@pytest.mark.parametrize("field", ["input_file", "output_file"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".",
+        "..",
+        "../x",
+        "/etc/passwd",
+        "a/b",
+        "a\\b",
+        ".hidden",
+        "-f",
+        "a,b",
+        "a=b",
+        "a b",
+        "a\n",
+        "a\0",
+        "é",
+        "x" * 65,
+        7,
+    ],
+)
+def test_a_file_is_named_by_one_plain_component(field: str, name: object) -> None:
+    assert list(refused(PROBLEMS, PROBLEM | {field: name})) == [field]
+
+
+def test_input_and_output_are_two_files() -> None:
+    same = {"input_file": "data.txt", "output_file": "data.txt"}
+
+    assert refused(PROBLEMS, PROBLEM | same) == {"output_file": "Input and output are two files"}
+    problem = PROBLEMS.validate_python(PROBLEM | same | {"output_file": "DATA.TXT"})
+    assert (problem.input_file, problem.output_file) == ("data.txt", "DATA.TXT")
+
+
+POINTED = {"input": "", "output": "", "points": 1, "group": "a"}
+SUM = {"scoring": "sum"}
+
+
+@pytest.mark.parametrize(
+    ("tests", "groups", "mistake"),
+    [
+        ([POINTED], {}, ("tests[0].group", "No such group in `groups` of the problem")),
+        ([POINTED, POINTED | {"points": None}], {"a": SUM}, ("tests[1].points", "A test in a group needs points")),
+        ([POINTED], {"a": SUM, "b": SUM}, ("groups.b", "No test is in this group")),
+        (
+            [POINTED],
+            {"a": SUM | {"depends": ["z"]}},
+            ("groups.a.depends[0]", "No such group in `groups` of the problem"),
+        ),
+        ([POINTED], {"a": SUM | {"depends": ["a"]}}, ("groups.a.depends", "The group depends on itself")),
+        ([POINTED], {"a": {}}, ("groups.a.scoring", "Field required")),
+        ([POINTED], {"a": {"scoring": "max"}}, ("groups.a.scoring", "Input should be 'sum' or 'min'")),
+        ([POINTED | {"points": -1}], {"a": SUM}, ("tests[0].points", "Input should be greater than or equal to 0")),
+        ([POINTED | {"points": "1"}], {"a": SUM}, ("tests[0].points", "Input should be a valid number")),
+        ([POINTED | {"points": float("nan")}], {"a": SUM}, ("tests[0].points", "Input should be a finite number")),
+    ],
+)
+def test_groups_that_do_not_hold_together_are_refused_where_they_can_be_mended(
+    tests: list[Any], groups: dict[str, Any], mistake: tuple[str, str]
+) -> None:
+    problem = {"kind": "stdio", "tests": tests, "groups": groups}
+
+    assert list(refused(PROBLEMS, problem).items()) == [mistake]
+    assert list(refused(GradeRequest, REQUEST | {"problem": problem})) == [f"problem.{mistake[0]}"]
+
+
+def test_a_circle_of_groups_is_refused() -> None:
+    tests = [POINTED | {"group": name} for name in "abc"]
+    groups = {name: SUM | {"depends": [other]} for name, other in ("ab", "bc", "ca")}
+
+    [(field, sentence)] = refused(PROBLEMS, {"kind": "stdio", "tests": tests, "groups": groups}).items()
+
+    assert field in {"groups.a.depends", "groups.b.depends", "groups.c.depends"}
+    assert sentence == "The group depends on itself"
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
@@ -340,6 +418,11 @@ def test_the_id_rests_on_what_a_problem_means_not_on_how_it_was_sent() -> None:
         identify(checker={"type": "tokens", "case_sensitive": False}),
         identify(limits={"cpu_s": 2.5}),
         identify(exit_code="ignore"),
+        identify(input_file="input.txt"),
+        identify(output_file="input.txt"),
+        identify(tests=[TESTS[0] | {"points": 1}]),
+        identify(tests=[POINTED], groups={"a": SUM}),
+        identify(tests=[POINTED], groups={"a": {"scoring": "min"}}),
         identify(tests=TESTS * 2),
         identify(tests=[TESTS[0] | {"name": "a"}]),
         identify(tests=[TESTS[0] | {"input": "1 2"}]),
@@ -363,10 +446,12 @@ def test_a_description_holds_counts_and_lengths_but_no_data() -> None:
     problem = StdioProblem(
         kind="stdio",
         tests=(
-            StdioTest(input="secret é", output="hidden", name="one"),
+            StdioTest(input="secret é", output="hidden", name="one", points=2.5, group="g"),
             StdioTest(input="", output="é"),
         ),
         checker=ExactChecker(type="exact"),
+        groups={"g": PointGroup(scoring="min")},
+        input_file="a.in",
     )
 
     info = describe(problem)
@@ -377,11 +462,30 @@ def test_a_description_holds_counts_and_lengths_but_no_data() -> None:
         "test_count": 2,
         "longest_input_bytes": 9,
         "tests": (
-            {"index": 0, "name": "one", "input_bytes": 9, "input_chars": 8, "output_bytes": 6},
-            {"index": 1, "name": None, "input_bytes": 0, "input_chars": 0, "output_bytes": 2},
+            {
+                "index": 0,
+                "name": "one",
+                "input_bytes": 9,
+                "input_chars": 8,
+                "output_bytes": 6,
+                "points": 2.5,
+                "group": "g",
+            },
+            {
+                "index": 1,
+                "name": None,
+                "input_bytes": 0,
+                "input_chars": 0,
+                "output_bytes": 2,
+                "points": None,
+                "group": None,
+            },
         ),
         "checker": {"type": "exact"},
         "exit_code": "strict",
+        "groups": {"g": {"scoring": "min", "depends": ()}},
+        "input_file": "a.in",
+        "output_file": None,
     }
     assert info.limits == problem.limits
     assert "secret" not in info.model_dump_json()

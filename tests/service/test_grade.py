@@ -167,6 +167,8 @@ def test_grading_by_id_is_grading_the_problem(grader_url: str, a_plus_b: dict[st
         "input_bytes": 4,
         "input_chars": 4,
         "output_bytes": 2,
+        "points": None,
+        "group": None,
     }
 
 
