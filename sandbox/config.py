@@ -23,6 +23,9 @@ class SandboxConfig:
     testlib: Path = TESTLIB
     """The header `testlib.h`; where there is none, checkers and interactors written with it are refused."""
 
+    checker_cpu_s: float = 30.0
+    """CPU seconds of one run of a checker that is a program."""
+
     @property
     def compiled_dir(self) -> Path:
         return self.data_dir / "compiled"

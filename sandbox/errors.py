@@ -24,7 +24,11 @@ class UnknownLanguage(SandboxError):
 
 
 class CheckerRefused(SandboxError):
-    """The problem's checker cannot be built."""
+    """The problem's checker cannot be built. `part` names what of it is at fault, such as "source", where known."""
+
+    def __init__(self, message: str, *, part: str = "") -> None:
+        super().__init__(message)
+        self.part = part
 
 
 class GraderFault(SandboxError):
