@@ -26,6 +26,7 @@ from sandbox.errors import Cancelled, GraderFault
 from sandbox.languages import Language, version
 from sandbox.problem import CompileResult, Limits
 from sandbox.run import Action, RunRecord, RunRequest
+from sandbox.starting import compiler_limits
 from sandbox.stdin import Stdin
 
 LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_bytes=2 * 2**30, output_bytes=256 * 2**20, processes=64)
@@ -160,15 +161,23 @@ class Compiler:
     def _compile(
         self, language: Language, source: bytes | Mapping[str, bytes], key: str, cancel_fd: int | None
     ) -> Compiled:
+        limits = compiler_limits(language, LIMITS)
         files = {language.source_name: source} if isinstance(source, bytes) else source
         with self._open_cell() as cell:
             with as_files(files) as source_fds:
                 cell.load(source_fds, executable=False)
             with as_file(b"") as stdin_fd:
-                request = RunRequest(Action.EXEC, stdin_fd, LIMITS, language.compile, (language.artefact,))
+                request = RunRequest(
+                    Action.EXEC,
+                    stdin_fd,
+                    limits,
+                    language.compile,
+                    (language.artefact,),
+                    limits_address_space=not language.reserves_address_space,
+                )
                 record = cell.run(request, cancel_fd)
             try:
-                result = compile_result(record, LIMITS)
+                result = compile_result(record, limits)
                 fd = record.collected.get(language.artefact)
                 if result.ok and fd is None:
                     raise GraderFault(f"{language.compile[0]} succeeded and left no {language.artefact}")
@@ -182,6 +191,8 @@ class Compiler:
 def cache_key(language: Language, source: bytes | Mapping[str, bytes]) -> str:
     """Names everything the artefact depends on."""
     digest = hashlib.sha256("\0".join([version(language), *language.compile, ""]).encode())
+    if language.prebuilt is not None:
+        digest.update(repr(language.prebuilt).encode())
     if isinstance(source, bytes):
         digest.update(source)
     else:

@@ -1,4 +1,5 @@
-"""What cells need made once for the host: the warden's files, the launcher `enter`, and precompiled headers.
+"""What cells need made once for the host: the warden's files, the launcher `enter`, precompiled headers, and what else
+entries of the registry ask for (`sandbox.languages.base.Prebuilt`).
 
 All of it lies in the data directory, readable to the uids of cells wherever the grader itself is installed.
 
@@ -21,7 +22,7 @@ from pathlib import Path
 from sandbox import testlib
 from sandbox.config import SandboxConfig
 from sandbox.errors import HostError
-from sandbox.languages import HEADERS_IN_JAIL, PYTHON, Language, installed, version
+from sandbox.languages import HEADERS_IN_JAIL, PYTHON, Language, Prebuilt, installed, version
 
 HEADER = "bits/stdc++.h"
 JAIL_DIR = Path(__file__).parent / "jail"
@@ -63,6 +64,10 @@ def build(config: SandboxConfig) -> None:
             if language.header and not _header(config, language).exists():
                 with _new(_header(config, language)) as new:
                     _precompile(language, new)
+        for made, language in _shared().items():
+            if not _shown(config, made, language).exists():
+                with _new(_shown(config, made, language)) as new:
+                    _make(made, new)
 
 
 def mounts(config: SandboxConfig) -> tuple[str, ...]:
@@ -90,6 +95,10 @@ def binds(config: SandboxConfig) -> dict[str, Path]:
     for language in installed():
         if language.header:
             paths[f"{HEADERS_IN_JAIL}/{language.id}"] = _header(config, language)
+        for pattern in language.host_paths:
+            paths |= {str(path): path for path in Path("/").glob(pattern.removeprefix("/"))}
+    for made, language in _shared().items():
+        paths[made.in_jail] = _shown(config, made, language)
     return paths
 
 
@@ -104,6 +113,26 @@ def _enter(config: SandboxConfig) -> Path:
 
 def _header(config: SandboxConfig, language: Language) -> Path:
     return config.prebuilt_dir / f"{language.id}-{_key(version(language), *language.header)}"
+
+
+def _shared() -> dict[Prebuilt, Language]:
+    """What installed languages have prebuilt, each with the first language that holds it."""
+    found: dict[Prebuilt, Language] = {}
+    for language in installed():
+        if language.prebuilt is not None:
+            found.setdefault(language.prebuilt, language)
+    return found
+
+
+def _shown(config: SandboxConfig, made: Prebuilt, language: Language) -> Path:
+    return config.prebuilt_dir / f"{made.name}-{_key(version(language), repr(made))}"
+
+
+def _make(made: Prebuilt, directory: Path) -> None:
+    for name, text in made.files:
+        (directory / name).write_text(text)
+    for command in made.commands:
+        _run(list(command), directory)
 
 
 def _key(*parts: str) -> str:
@@ -132,9 +161,9 @@ def _new(final: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str], directory: Path | None = None) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300, check=False)
     except FileNotFoundError as error:
         raise HostError(f"{command[0]} is missing: apt-get install gcc g++") from error
     if done.returncode != 0:

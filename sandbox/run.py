@@ -69,6 +69,8 @@ class RunRequest:
     """Names in /box that lead to an extra descriptor, by its position in `extra_fds`: files that are never copied."""
     directories: tuple[str, ...] = ()
     """Names of directories in /box that the program finds there, its own."""
+    limits_address_space: bool = True
+    """Whether, where no cgroup counts memory, a limit on address space may stand in for it."""
 
     def preparations(self) -> list[str]:
         """As `enter` and the warden take them: "name/" is a directory, "name=N" a link to descriptor N."""
@@ -177,7 +179,7 @@ class ActiveRun:
             "op": "run",
             "action": request.action.value,
             "argv": request.argv,
-            "rlimits": _rlimits(limits, counted=bool(entries)),
+            "rlimits": _rlimits(limits, counted=bool(entries), address_space=request.limits_address_space),
             "collect": request.collect,
             "extras": len(request.extra_fds),
             "prepare": request.preparations(),
@@ -316,7 +318,7 @@ def _ready(runs: Sequence[ActiveRun], timeout_s: float, cancel_fd: int | None) -
     return [run for run in runs if run.fileno() in ready]
 
 
-def _rlimits(limits: Limits, *, counted: bool) -> list[tuple[int, int]]:
+def _rlimits(limits: Limits, *, counted: bool, address_space: bool) -> list[tuple[int, int]]:
     """Resource limits of the program itself: second lines of defence behind the cgroup, but for file size and stack.
 
     RLIMIT_FSIZE is one byte beyond the output limit, so that output of exactly the limit passes.
@@ -332,8 +334,7 @@ def _rlimits(limits: Limits, *, counted: bool) -> list[tuple[int, int]]:
         (resource.RLIMIT_MEMLOCK, 64 * 1024),
     ]
     if not counted:
-        rlimits += [
-            (resource.RLIMIT_AS, limits.memory_bytes + 64 * 2**20),
-            (resource.RLIMIT_NPROC, limits.processes),
-        ]
+        rlimits.append((resource.RLIMIT_NPROC, limits.processes))
+        if address_space:
+            rlimits.append((resource.RLIMIT_AS, limits.memory_bytes + 64 * 2**20))
     return rlimits

@@ -11,9 +11,10 @@ import os
 from dataclasses import dataclass
 from typing import Protocol
 
-from sandbox.languages import Language, Start
+from sandbox.languages import Language
 from sandbox.problem import Limits, Problem, Test
-from sandbox.run import Action, RunRecord, RunRequest
+from sandbox.run import RunRecord, RunRequest
+from sandbox.starting import program_request
 from sandbox.verdicts import Verdict, decide
 
 
@@ -69,8 +70,7 @@ class StdioTrials:
     zygote_argv: tuple[str, ...] = ()
 
     def trial(self, test: Test) -> Trial:
-        action = Action.PYTHON if self.language.start is Start.ZYGOTE else Action.EXEC
-        return StdioTrial(self.problem, test, RunRequest(action, test.stdin.open(), self.limits, self.language.run))
+        return StdioTrial(self.problem, test, program_request(self.language, test.stdin.open(), self.limits))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,35 @@
+"""How a program of a language is started under given limits: one place for every run of a program's.
+
+Knows the registry and what a run is asked for; nothing of cells, tests or verdicts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sandbox.languages import Language, Start
+from sandbox.problem import Limits
+from sandbox.run import Action, RunRequest
+
+
+def program_request(language: Language, stdin_fd: int, limits: Limits, arguments: tuple[str, ...] = ()) -> RunRequest:
+    """The request that runs the language's program, loaded before; `dataclasses.replace` adds what else a run needs.
+
+    Threads of the language's own runtime are allowed beside the program's processes.
+    """
+    return RunRequest(
+        Action.PYTHON if language.start is Start.ZYGOTE else Action.EXEC,
+        stdin_fd,
+        replace(limits, processes=limits.processes + language.extra_processes),
+        (*language.command(limits.memory_bytes), *arguments),
+        limits_address_space=not language.reserves_address_space,
+    )
+
+
+def compiler_limits(language: Language, limits: Limits) -> Limits:
+    """The limits of compiling, `limits` being what does for most languages."""
+    return replace(
+        limits,
+        cpu_s=max(limits.cpu_s, language.compile_cpu_s),
+        processes=limits.processes + language.extra_processes,
+    )
