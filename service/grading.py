@@ -6,6 +6,7 @@ The only place where the wire contract meets the judge. Knows nothing of HTTP, q
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sandbox import languages
 from sandbox.errors import GraderFault
@@ -53,7 +54,7 @@ class Grading:
             outcome = self._judged(submission, request.taxonomy, cancel_fd, on_test)
         return graded(
             job,
-            outcome,
+            replace(outcome, plan=loaded.plan),
             grader=self._graders[language.id],
             queue_s=queue_s,
             cells_started=self._cells_since_last(),

@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import get_args
 
 from sandbox.problem import CompileResult, TestResult
 from sandbox.verdicts import Verdict
 from service import contract
 from service.engines.base import Graded, Job, Summary
+from service.points import Plan, award, plan
 from service.scoring import Score, score
 from service.stores.problems import ProblemStore, ProblemStoreError
 
@@ -30,11 +32,15 @@ class Outcome:
     compile: CompileResult | None = None
     compile_s: float = 0.0
     run_s: float = 0.0
+    plan: Plan | None = None
+    """How the problem gives points, if it does."""
 
 
 def graded(job: Job, outcome: Outcome, *, grader: contract.GraderInfo, queue_s: float, cells_started: int) -> Graded:
     """The finished result, to be sent now: `total_s` ends here. `cells_started`: for it, and since the last one."""
     request, points, compiled = job.request, outcome.score, outcome.compile
+    ran = points.verdict not in get_args(contract.Unrun)
+    earned = award(outcome.plan, outcome.tests, ran=ran) if outcome.plan is not None else None
     result = contract.GradeResult(
         id=request.id,
         index=job.index,
@@ -48,6 +54,19 @@ def graded(job: Job, outcome: Outcome, *, grader: contract.GraderInfo, queue_s: 
         groups=tuple(
             contract.GroupRow(k=g.k, tests=g.tests, passed=g.passed, failed=g.failed, skipped=g.skipped)
             for g in points.groups
+        ),
+        score=None if earned is None else earned.score,
+        point_groups=()
+        if earned is None
+        else tuple(
+            contract.PointRow(
+                group=one.part.name,
+                scoring=one.part.scoring,
+                tests=len(one.part.points),
+                points=one.points,
+                max_points=one.max_points,
+            )
+            for one in earned.parts
         ),
         tests=tuple(_row(test, request.detail) for test in outcome.tests),
         compile=None
@@ -81,9 +100,10 @@ def graded(job: Job, outcome: Outcome, *, grader: contract.GraderInfo, queue_s: 
 def fault(job: Job, store: ProblemStore, *, grader: contract.GraderInfo, message: str) -> Graded:
     """The result of a grade that the grader itself failed at: internal_error, category and rewards null."""
     try:
-        stored = contract.parse_problem(store.get(job.problem_id)).tests
+        problem = contract.parse_problem(store.get(job.problem_id))
+        stored, points_plan = problem.tests, plan(problem)
     except (ProblemStoreError, OSError):
-        stored = ()
+        stored, points_plan = (), None
     tests = tuple(
         TestResult(
             index=index,
@@ -97,7 +117,7 @@ def fault(job: Job, store: ProblemStore, *, grader: contract.GraderInfo, message
     nothing = Score(Verdict.INTERNAL_ERROR, None, None, {"R_inf": None}, ())
     points = score(tests, job.request.taxonomy) if tests else nothing
     queue_s = time.monotonic() - job.accepted_s
-    return graded(job, Outcome(points, tests), grader=grader, queue_s=queue_s, cells_started=0)
+    return graded(job, Outcome(points, tests, plan=points_plan), grader=grader, queue_s=queue_s, cells_started=0)
 
 
 def _row(test: TestResult, detail: contract.Detail) -> contract.TestRow:

@@ -1,5 +1,7 @@
 """From the verdicts of single tests to rewards R_k and R_inf, groups, category and the submission's verdict.
 
+Points of tests and groups are another matter, and in `service.points`.
+
 Pure: works on whatever has an index, an input length and a verdict, so that trainers can score a result again
 by another rule. Knows nothing of how verdicts came about, and nothing of HTTP.
 

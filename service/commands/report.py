@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -23,13 +24,16 @@ def verdict_style(verdict: str) -> str:
 
 
 def headline(result: GradeResult) -> Text:
-    """Program, language, verdict and category in one line."""
+    """Program, language, verdict and category in one line, with the score where there is one."""
     line = Text.assemble(
         (result.id or "", "bold"), f" ({result.language}): ", (result.verdict, verdict_style(result.verdict))
     )
     line.append(f", {result.category or 'no category: the grader failed'}")
     if result.first_failure_length is not None:
         line.append(f", first at input length {result.first_failure_length:,}")
+    if result.score is not None:
+        most = math.fsum(row.max_points for row in result.point_groups)
+        line.append(f", score {result.score:g} of {most:g}")
     return line
 
 

@@ -14,6 +14,7 @@ from sandbox.checkers.compare import Exact, Lcb, Lines, Tokens
 from sandbox.problem import Problem, Test
 from sandbox.stdin import Stdin
 from service import contract
+from service.points import Plan, plan
 from service.stores.problems import ProblemStore
 
 #: What a test costs beside its data: a page of memfd and the objects around it.
@@ -26,6 +27,8 @@ class LoadedProblem:
     """Input lengths in bytes."""
     input_chars: tuple[int, ...]
     limits: contract.ProblemLimits
+    plan: Plan | None
+    """How it gives points, if it does."""
     cost_bytes: int
 
     def measured_in(self, unit: contract.LengthUnit) -> Problem:
@@ -45,6 +48,7 @@ def load(problem: contract.Problem) -> LoadedProblem:
         problem=judged,
         input_chars=tuple(len(test.given) for test in problem.tests),
         limits=problem.limits,
+        plan=plan(problem),
         cost_bytes=sum(len(test.stdin) + len(test.expected) + _TEST_BYTES for test in judged.tests),
     )
 
