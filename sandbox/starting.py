@@ -30,6 +30,6 @@ def compiler_limits(language: Language, limits: Limits) -> Limits:
     """The limits of compiling, `limits` being what does for most languages."""
     return replace(
         limits,
-        cpu_s=max(limits.cpu_s, language.compile_cpu_s),
+        cpu_s=limits.cpu_s * language.compile_time_factor,
         processes=limits.processes + language.extra_processes,
     )

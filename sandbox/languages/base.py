@@ -80,8 +80,8 @@ class Language:
     """Flags under which a precompiled bits/stdc++.h is built for this language; empty for none."""
     self_test: str = ""
     """A program that reads two integers and prints their sum, for the readiness probe."""
-    compile_cpu_s: float = 10.0
-    """CPU seconds that compiling may take."""
+    compile_time_factor: float = 1.0
+    """How many times what compiling usually may take, in CPU time, this compiler may."""
     extra_processes: int = 0
     """Threads and processes that the language's own runtime and compiler need beside the program's."""
     heap_overhead_mb: int = 0
