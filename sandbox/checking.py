@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sandbox.checkers import programs
@@ -26,6 +26,14 @@ from sandbox.verdicts import Verdict
 #: Half of what the ICPC package format gives a validator; of each file that a checker writes, feedback too, 1 MiB.
 MEMORY_BYTES = 2**30
 OUTPUT_BYTES = 2**20
+
+#: Where a checker finds what it is given: three descriptors, in the order of `extra_fds`.
+_PLACES = Places(
+    input=f"/dev/fd/{FIRST_EXTRA_FD}",
+    output=f"/dev/fd/{FIRST_EXTRA_FD + 1}",
+    answer=f"/dev/fd/{FIRST_EXTRA_FD + 2}",
+    feedback=f"/box/{programs.FEEDBACK}/",
+)
 
 
 class Checking(Protocol):
@@ -104,12 +112,9 @@ class ProgramChecking:
 
             given, answer = opened(test.stdin.open()), opened(Stdin(test.expected).open())
             written = opened(_read_only(output))
-            first = FIRST_EXTRA_FD
-            paths = [f"/dev/fd/{number}" for number in range(first, first + 3)]
-            places = Places(*paths, feedback=f"/box/{programs.FEEDBACK}/")
-            request = self._jury.request(
-                opened(_read_only(output) if self._rules.output_on_stdin else Stdin(b"").open()),
-                (*self._rules.arguments(places), *self._flags),
+            stdin = opened(_read_only(output) if self._rules.output_on_stdin else Stdin(b"").open())
+            request = replace(
+                self._jury.request(stdin, (*self._rules.arguments(_PLACES), *self._flags)),
                 extra_fds=(given, written, answer),
                 directories=self._rules.directories,
                 collect=self._rules.collect,

@@ -18,9 +18,12 @@ from typing import TypeVar
 from sandbox import compiling, languages, prebuilt
 from sandbox.cell import Cell
 from sandbox.cgroups import open_cgroups
+from sandbox.checkers.base import Checker, CheckerProgram
+from sandbox.checking import checking
 from sandbox.compiling import Compiled, Compiler
 from sandbox.config import SandboxConfig
 from sandbox.errors import GraderFault
+from sandbox.jury import Workshop
 from sandbox.languages import Language
 from sandbox.pressure import Stall, Turn, cpu_was_short, memory_was_short, stall
 from sandbox.problem import CompileResult, Judgement, OnTest, Stop, Submission, Test, TestResult
@@ -71,6 +74,7 @@ class Judge:
         self._mounts = prebuilt.mounts(config)
         self._turn = Turn(config.locks_dir)
         self._compiler = Compiler(config, self._cell)
+        self._workshop = Workshop(config, self, self._compiler, set())
         self._warm: Cell | None = None
         self._leaving: list[Cell] = []
         self._cells_made = 0
@@ -83,8 +87,8 @@ class Judge:
         """Run the submission against its problem's tests.
 
         A fault of the grader is tried again in a new cell and then becomes the test's `internal_error`. Raises
-        UnknownLanguage, HostError, GraderFault (compiling failed twice through no fault of the program's), and
-        Cancelled as soon as `cancel_fd` is readable.
+        UnknownLanguage, HostError, CheckerRefused, GraderFault (compiling failed twice through no fault of the
+        program's), and Cancelled as soon as `cancel_fd` is readable.
         """
         language = languages.resolve(submission.language)
         version = languages.version(language)
@@ -103,6 +107,14 @@ class Judge:
                 compile_s=compile_s,
                 run_s=time.monotonic() - started,
             )
+
+    def vet(self, checker: Checker | CheckerProgram, *, cancel_fd: int | None = None) -> None:
+        """See that the checker is of use: one that is a program is compiled, and kept so.
+
+        Raises CheckerRefused, GraderFault, Cancelled.
+        """
+        with contextlib.closing(checking(checker, self._workshop, cancel_fd)) as vetted:
+            _twice(vetted.prepare)
 
     # -- cells
 
@@ -173,6 +185,10 @@ class Judge:
         return self._compiler
 
     @property
+    def workshop(self) -> Workshop:
+        return self._workshop
+
+    @property
     def turn(self) -> Turn:
         return self._turn
 
@@ -193,7 +209,8 @@ class _Run:
         self._language = language
         self._cancel_fd = cancel_fd
         self._on_test = on_test
-        self._trials: Trials = StdioTrials(submission.problem, language, submission.limits)
+        self._checking = checking(submission.problem.checker, judge.workshop, cancel_fd)
+        self._trials: Trials = StdioTrials(submission.problem, language, submission.limits, self._checking)
         self._artefact_fd: int | None = None
         self._cell: Cell | None = None
         self._stall = stall()
@@ -202,6 +219,7 @@ class _Run:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._checking.close()
         self._drop_cell()
         if self._artefact_fd is not None:
             os.close(self._artefact_fd)
@@ -214,7 +232,8 @@ class _Run:
     # -- before the first test
 
     def prepare(self) -> CompileResult | None:
-        """Compile, or check, the source; None for a language that does neither."""
+        """Compile, or check, the source; None for a language that does neither. Raises CheckerRefused first."""
+        _twice(self._checking.prepare)
         if self._language.compile:
             compiled = _twice(self._compile)
             self._artefact_fd = compiled.artefact_fd

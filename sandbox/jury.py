@@ -7,7 +7,7 @@ submission, and is made again where a run has left it of no more use. Knows noth
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Protocol
@@ -18,9 +18,10 @@ from sandbox.checkers.base import JuryProgram
 from sandbox.compiling import Compiler
 from sandbox.config import SandboxConfig
 from sandbox.errors import CheckerRefused, GraderFault, UnknownLanguage
-from sandbox.languages import Language, Start
+from sandbox.languages import Language
 from sandbox.problem import CompileResult, Limits
 from sandbox.run import Action, RunRecord, RunRequest
+from sandbox.starting import program_request
 
 #: How the names of C and C++ sources end; other files beside them are headers.
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C")
@@ -103,28 +104,9 @@ class Jury:
                 os.close(fd)
         return cell
 
-    def request(
-        self,
-        stdin_fd: int,
-        arguments: Sequence[str],
-        *,
-        stdout_fd: int | None = None,
-        extra_fds: tuple[int, ...] = (),
-        directories: tuple[str, ...] = (),
-        collect: tuple[str, ...] = (),
-    ) -> RunRequest:
-        """One run of the program in its cell; `extra_fds` are /dev/fd/4 and on to it."""
-        action = Action.PYTHON if self._language.start is Start.ZYGOTE else Action.EXEC
-        return RunRequest(
-            action,
-            stdin_fd,
-            self._limits,
-            (*self._language.command(self._limits.memory_bytes), *arguments),
-            collect=collect,
-            stdout_fd=stdout_fd,
-            extra_fds=extra_fds,
-            directories=directories,
-        )
+    def request(self, stdin_fd: int, arguments: tuple[str, ...]) -> RunRequest:
+        """One run of the program in its cell; `dataclasses.replace` adds what else it needs."""
+        return program_request(self._language, stdin_fd, self._limits, arguments)
 
     def run(self, request: RunRequest) -> RunRecord:
         """Raises GraderFault, Cancelled, CheckerRefused."""

@@ -10,7 +10,7 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sandbox.checkers.base import Checker
+from sandbox.checkers.base import Checker, CheckerProgram
 from sandbox.stdin import Stdin
 from sandbox.verdicts import Verdict
 
@@ -56,7 +56,7 @@ class Test:
 @dataclass(frozen=True, slots=True)
 class Problem:
     tests: tuple[Test, ...]
-    checker: Checker
+    checker: Checker | CheckerProgram
     ignore_exit_code: bool = False
 
 

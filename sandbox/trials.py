@@ -11,6 +11,7 @@ import os
 from dataclasses import dataclass
 from typing import Protocol
 
+from sandbox.checking import Checking
 from sandbox.languages import Language
 from sandbox.problem import Limits, Problem, Test
 from sandbox.run import RunRecord, RunRequest
@@ -67,10 +68,12 @@ class StdioTrials:
     problem: Problem
     language: Language
     limits: Limits
+    checking: Checking
     zygote_argv: tuple[str, ...] = ()
 
     def trial(self, test: Test) -> Trial:
-        return StdioTrial(self.problem, test, program_request(self.language, test.stdin.open(), self.limits))
+        request = program_request(self.language, test.stdin.open(), self.limits)
+        return StdioTrial(self.problem, test, request, self.checking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ class StdioTrial:
     problem: Problem
     test: Test
     request: RunRequest
+    checking: Checking
 
     def verdict(self, record: RunRecord) -> Verdict | None:
         return decide(record.evidence, ignore_exit_code=self.problem.ignore_exit_code)
@@ -85,8 +89,7 @@ class StdioTrial:
     def outcome(self, record: RunRecord, verdict: Verdict | None) -> Outcome:
         if verdict is not None:
             return Outcome(verdict)
-        with record.stdout.view() as output:
-            checked = self.problem.checker.check(output, self.test.expected)
+        checked = self.checking.check(self.test, record.stdout)
         return Outcome(checked.verdict, checker_message=checked.message, score=checked.score)
 
     def close(self) -> None:
