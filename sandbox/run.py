@@ -45,7 +45,10 @@ class Action(enum.StrEnum):
 
     EXEC = "exec"
     CHECK = "check"
-    """Compile the Python source in /prog; where that goes well, the warden becomes its zygote."""
+    """Compile the Python source in /prog; where that goes well, the warden becomes its zygote.
+
+    With an argv, one that calls a function: its name and its prelude.
+    """
     PYTHON = "python"
     """Run the zygote's code."""
 
@@ -63,8 +66,8 @@ class RunRequest:
     extra_fds: tuple[int, ...] = ()
     """Further descriptors for the program, from `FIRST_EXTRA_FD` on."""
     output_fds: tuple[int, ...] = ()
-    """Those of `extra_fds` that are files for the program to write: like stdout, bounded by the output limit and no part
-    of its memory. To be kept open until the record is there."""
+    """Those of `extra_fds` that are files for the program to write: like stdout, bounded by the output limit and no
+    part of its memory. To be kept open until the record is there."""
     links: Mapping[str, int] = field(default_factory=dict)
     """Names in /box that lead to an extra descriptor, by its position in `extra_fds`: files that are never copied."""
     directories: tuple[str, ...] = ()

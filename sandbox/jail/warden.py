@@ -117,7 +117,7 @@ class Warden:
         end_everything()
         names, collected = collect(request["collect"])
         if request["action"] == "check" and status == 0:
-            self.zygote = zygote.Zygote()
+            self.zygote = zygote.Zygote(call=request["argv"])
         clean = scratch_is_empty()
         reply = {
             "status": status,

@@ -49,7 +49,7 @@ PRELOADABLE = frozenset(
 )
 
 #: Modules of the grader in the interpreter, which a program must not find.
-OURS = ("warden", "wire", "zygote")
+OURS = ("warden", "wire", "zygote", "call")
 
 #: Words of a source whose objects may do something visible when they are collected at exit: unflushed files, finalizers
 #: and suspended generators, which reference cycles keep alive until then.
@@ -90,10 +90,11 @@ def imported(source: bytes) -> set[str]:
 class Zygote:
     """The submission, compiled, in an interpreter made ready to run it: all that a fork then does is to run."""
 
-    def __init__(self) -> None:
+    def __init__(self, call: Sequence[str] = ()) -> None:
         """Compile the source, known to compile, import what it names, and take on the face of `python3 main.py`.
 
-        From here on `sys` is the program's; the warden uses none of what is changed.
+        `call` names a function of the program's that is to be called, and its prelude; empty where the program runs as
+        a whole. From here on `sys` is the program's; the warden uses none of what is changed.
         """
         source = read_source()
         for name in sorted(imported(source) & PRELOADABLE):
@@ -105,10 +106,12 @@ class Zygote:
         self.run_atexit = atexit._run_exitfuncs
         self.collect = gc.collect
         self.modules = sys.modules
+        calling = __import__("call") if call else None
         for name in OURS:
-            del sys.modules[name]
+            sys.modules.pop(name, None)
         sys.path[0] = os.path.dirname(SOURCE)
         open_standard_streams()
+        self.caller = calling and calling.Caller(*call)
         sys.setrecursionlimit(sys.getrecursionlimit() + FRAMES_BELOW)
         del source
         # The collector must not touch, and so copy, every page of the zygote in each child.
@@ -126,6 +129,8 @@ class Zygote:
         trivial test. What a program can observe of it is done here in the interpreter's order: threads are waited
         for, exit hooks called, streams flushed, and the program's own objects destroyed.
         """
+        if self.caller is not None:
+            self.caller.run(self.code)
         status = 0
         interrupted = False
         # Made here, not in the zygote, whose objects the collector is told to leave alone; and bound to no name of this
