@@ -144,5 +144,5 @@ def _account(record: RunRecord, limits: Limits) -> CheckerRun:
         limits,
         record.stdout.head(MESSAGE_BYTES),
         record.stderr.head(MESSAGE_BYTES),
-        {name: os.pread(fd, MESSAGE_BYTES, 0) for name, fd in record.collected.items()},
+        {name: output.head(MESSAGE_BYTES) for name, output in record.collected.items()},
     )

@@ -178,7 +178,8 @@ class Compiler:
                 record = cell.run(request, cancel_fd)
             try:
                 result = compile_result(record, limits)
-                fd = record.collected.get(language.artefact)
+                artefact = record.collected.get(language.artefact)
+                fd = None if artefact is None else artefact.fd
                 if result.ok and fd is None:
                     raise GraderFault(f"{language.compile[0]} succeeded and left no {language.artefact}")
                 if not hit_limit(record):

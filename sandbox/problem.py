@@ -54,10 +54,30 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """How a program is called, where it is not run as a whole.
+
+    A test's `stdin` is then no stdin but the arguments, a JSON array, and `expected` the JSON of the expected value as
+    `sandbox.calls.written` has it; the problem's checker compares such texts.
+    """
+
+    function: str
+    """"name", or "Class.method" of an instance made without arguments."""
+    prelude: str
+    """What the program finds imported: "none", "lcb" or "leetcode"."""
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     tests: tuple[Test, ...]
     checker: Checker | CheckerProgram
     ignore_exit_code: bool = False
+    call: Call | None = None
+    """None where the program is run as a whole."""
+    input_file: str | None = None
+    """Name of the file that holds the input, one path component; stdin is empty then."""
+    output_file: str | None = None
+    """Name of the file that is checked in place of stdout, one path component."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,9 @@ MAX_WAIT_FACTOR = 10
 #: Outputs up to this size are read rather than mapped: cheaper.
 MAPPED_BYTES = 64 * 1024
 
+#: Unit of `st_blocks`, see stat(2).
+BLOCK_BYTES = 512
+
 #: The program's descriptor of the first of `RunRequest.extra_fds`.
 FIRST_EXTRA_FD = 4
 
@@ -91,23 +94,29 @@ class RunRecord:
     memory_bytes: int
     stdout: Output
     stderr: Output
-    collected: dict[str, int]
-    """Descriptors of the files asked for."""
+    collected: dict[str, Output]
+    """The files asked for, as far as they were left as plain files."""
 
     def close(self) -> None:
         self.stdout.close()
         self.stderr.close()
-        for fd in self.collected.values():
-            os.close(fd)
+        for output in self.collected.values():
+            output.close()
 
 
 class Output:
-    """What a run wrote to one stream: a memfd, bounded by the program's file size limit."""
+    """What a run wrote to one stream or file, bounded by the program's file size limit. Close it."""
 
     __slots__ = ("_fd",)
 
-    def __init__(self, name: str) -> None:
-        self._fd = os.memfd_create(name, os.MFD_CLOEXEC)
+    def __init__(self, fd: int) -> None:
+        """Takes the descriptor over."""
+        self._fd = fd
+
+    @classmethod
+    def new(cls, name: str) -> Output:
+        """A memfd to be written; `name` shows in /proc."""
+        return cls(os.memfd_create(name, os.MFD_CLOEXEC))
 
     @property
     def fd(self) -> int:
@@ -174,9 +183,9 @@ class ActiveRun:
         that may be seen to end before the one it waited for.
         """
         self._output_fds = request.output_fds
-        outputs = 2 + len(request.output_fds)
+        outputs = 2 + len(request.output_fds) + len(request.collect)
         entries = group.begin(limits.memory_bytes + outputs * (limits.output_bytes + 1), limits.processes)
-        self._stdout, self._stderr = Output("stdout"), Output("stderr")
+        self._stdout, self._stderr = Output.new("stdout"), Output.new("stderr")
         stdout_fd = self._stdout.fd if request.stdout_fd is None else request.stdout_fd
         message = {
             "op": "run",
@@ -249,7 +258,7 @@ class ActiveRun:
         try:
             status, said_cpu_s = int(message["status"]), float(message["cpu_s"])
             wall_s = min(time.monotonic() - self._started, float(message["wall_s"]))
-            collected = dict(zip(message["collected"], fds, strict=True))
+            collected = dict(zip(message["collected"], map(Output, fds), strict=True))
             self.sweeping = bool(message["sweeping"])
             self.ended_at = float(message["ended_at"])
         except (KeyError, TypeError, ValueError) as error:
@@ -261,15 +270,18 @@ class ActiveRun:
         self.ended_at = time.monotonic()
         return self._record(signal.SIGKILL.value, 0.0, self.ended_at - self._started, {})
 
-    def _record(self, status: int, said_cpu_s: float, wall_s: float, collected: dict[str, int]) -> RunRecord:
+    def _record(self, status: int, said_cpu_s: float, wall_s: float, collected: dict[str, Output]) -> RunRecord:
         limits, stdout, stderr = self._limits, self._stdout, self._stderr
         usage = self._group.end() or Usage(cpu_s=said_cpu_s, peak_bytes=0, file_cache_bytes=0, oom_kills=0)
         exit_code = os.waitstatus_to_exitcode(status)
         died_of = -exit_code if exit_code < 0 else None
-        written = [len(stdout), len(stderr), *(os.fstat(fd).st_size for fd in self._output_fds)]
-        over_output = max(written) > limits.output_bytes or died_of == signal.SIGXFSZ
-        # Pages of the outputs are charged to the program, which never asked for them.
-        memory_bytes = max(0, usage.peak_bytes - sum(written) - usage.file_cache_bytes)
+        outputs = [
+            os.fstat(fd) for fd in (stdout.fd, stderr.fd, *self._output_fds, *(o.fd for o in collected.values()))
+        ]
+        over_output = max(output.st_size for output in outputs) > limits.output_bytes or died_of == signal.SIGXFSZ
+        # Pages of the outputs are charged to the program, which never asked for them; holes have none.
+        charged_bytes = sum(min(output.st_size, output.st_blocks * BLOCK_BYTES) for output in outputs)
+        memory_bytes = max(0, usage.peak_bytes - charged_bytes - usage.file_cache_bytes)
         evidence = Evidence(
             over_memory=usage.oom_kills > 0 or memory_bytes > limits.memory_bytes,
             over_cpu=usage.cpu_s > limits.cpu_s,

@@ -8,7 +8,7 @@ repeats.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sandbox.checking import Checking
@@ -16,6 +16,7 @@ from sandbox.languages import Language
 from sandbox.problem import Limits, Problem, Test
 from sandbox.run import RunRecord, RunRequest
 from sandbox.starting import program_request
+from sandbox.stdin import Stdin
 from sandbox.verdicts import Verdict, decide
 
 
@@ -63,16 +64,31 @@ class Trials(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StdioTrials:
-    """Input on stdin, an answer on stdout."""
+    """Input on stdin or in a file, an answer on stdout or in a file.
+
+    An input file is a link to the same sealed memory that stdin would be; an output file is taken from the scratch
+    disk once nothing of the program is alive.
+    """
 
     problem: Problem
     language: Language
     limits: Limits
     checking: Checking
     zygote_argv: tuple[str, ...] = ()
+    no_input: Stdin = field(default_factory=lambda: Stdin(b""))
 
     def trial(self, test: Test) -> Trial:
-        request = program_request(self.language, test.stdin.open(), self.limits)
+        input_file, output_file = self.problem.input_file, self.problem.output_file
+        stdin = test.stdin if input_file is None else self.no_input
+        request = program_request(self.language, stdin.open(), self.limits)
+        if output_file is not None:
+            request = replace(request, collect=(output_file,))
+        if input_file is not None:
+            try:
+                request = replace(request, extra_fds=(test.stdin.open(),), links={input_file: 0})
+            except OSError:
+                os.close(request.stdin_fd)
+                raise
         return StdioTrial(self.problem, test, request, self.checking)
 
 
@@ -89,8 +105,12 @@ class StdioTrial:
     def outcome(self, record: RunRecord, verdict: Verdict | None) -> Outcome:
         if verdict is not None:
             return Outcome(verdict)
-        checked = self.checking.check(self.test, record.stdout)
+        name = self.problem.output_file
+        if name is not None and name not in record.collected:
+            return Outcome(Verdict.WRONG_ANSWER, f"left no plain, readable file {name}")
+        checked = self.checking.check(self.test, record.stdout if name is None else record.collected[name])
         return Outcome(checked.verdict, checker_message=checked.message, score=checked.score)
 
     def close(self) -> None:
-        os.close(self.request.stdin_fd)
+        for fd in (self.request.stdin_fd, *self.request.extra_fds):
+            os.close(fd)

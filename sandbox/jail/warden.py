@@ -115,7 +115,7 @@ class Warden:
             self.answer({"fault": f"could not start the program: {failure.decode(errors='replace')}"})
             return None
         end_everything()
-        names, collected = collect(request["collect"])
+        names, collected = self.collect(request["collect"])
         if request["action"] == "check" and status == 0:
             self.zygote = zygote.Zygote(call=request["argv"])
         clean = scratch_is_empty()
@@ -193,6 +193,33 @@ class Warden:
             os.write(3, repr(error).encode())
             os._exit(1)
 
+    def collect(self, names: list[str]) -> tuple[list[str], list[int]]:
+        """Open the files the run was to produce; what is missing, or no plain file, is left out.
+
+        With the program's rights, now that none of its processes is alive: it may have closed its files to all others,
+        and it must not be handed what it could not have read itself.
+        """
+        found: list[str] = []
+        fds: list[int] = []
+        if not names:
+            return found, fds
+        os.seteuid(self.program_id)
+        try:
+            for name in names:
+                try:
+                    fd = open_inside(BOX, name)
+                except OSError:
+                    continue
+                if stat.S_ISREG(os.fstat(fd).st_mode):
+                    found.append(name)
+                    fds.append(fd)
+                else:
+                    os.close(fd)
+        finally:
+            # Raises the capabilities again: see capabilities(7) on changes of the effective uid.
+            os.seteuid(0)
+        return found, fds
+
     def sweep(self) -> bool:
         """Empty the scratch disk with the program's own uid. False where something could not be removed."""
         pid = os.fork()
@@ -255,22 +282,6 @@ def end_everything() -> None:
             os.waitpid(-1, 0)
     except ChildProcessError:
         return
-
-
-def collect(names: list[str]) -> tuple[list[str], list[int]]:
-    """Open the files the run was to produce; what is missing, or no plain file, is left out."""
-    found, fds = [], []
-    for name in names:
-        try:
-            fd = open_inside(BOX, name)
-        except OSError:
-            continue
-        if stat.S_ISREG(os.fstat(fd).st_mode):
-            found.append(name)
-            fds.append(fd)
-        else:
-            os.close(fd)
-    return found, fds
 
 
 def open_inside(directory: str, name: str) -> int:

@@ -64,7 +64,13 @@ def _stdio(problem: contract.StdioProblem) -> Problem:
         )
         for index, test in enumerate(problem.tests)
     )
-    return Problem(tests, _checker(problem.checker), ignore_exit_code=problem.exit_code == "ignore")
+    return Problem(
+        tests,
+        _checker(problem.checker),
+        ignore_exit_code=problem.exit_code == "ignore",
+        input_file=problem.input_file,
+        output_file=problem.output_file,
+    )
 
 
 def _checker(checker: contract.Checker) -> Checker:
