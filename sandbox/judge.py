@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sandbox import compiling, languages, prebuilt
+from sandbox.calls import CallTrials
 from sandbox.cell import Cell
 from sandbox.cgroups import open_cgroups
 from sandbox.checkers.base import Checker, CheckerProgram
@@ -210,7 +211,7 @@ class _Run:
         self._cancel_fd = cancel_fd
         self._on_test = on_test
         self._checking = checking(submission.problem.checker, judge.workshop, cancel_fd)
-        self._trials: Trials = StdioTrials(submission.problem, language, submission.limits, self._checking)
+        self._trials = self._of_its_kind()
         self._artefact_fd: int | None = None
         self._cell: Cell | None = None
         self._stall = stall()
@@ -223,6 +224,12 @@ class _Run:
         self._drop_cell()
         if self._artefact_fd is not None:
             os.close(self._artefact_fd)
+
+    def _of_its_kind(self) -> Trials:
+        problem, limits = self._submission.problem, self._submission.limits
+        if problem.call is not None:
+            return CallTrials(problem, problem.call, self._language, limits)
+        return StdioTrials(problem, self._language, limits, self._checking)
 
     def _drop_cell(self) -> None:
         if self._cell is not None:

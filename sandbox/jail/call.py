@@ -4,7 +4,7 @@ Runs in the program's own process: in a fork of the zygote, or, for `python-exec
 arguments lie as a JSON array on one descriptor; on another, which is not stdout, one JSON object is written:
 
     {"value": ...}              what the function returned
-    {"not_plain": "a set"}      it returned what is no plain data, and this is why
+    {"not_plain": "set"}        it returned what is no plain data, namely this
     {"raised": "ValueError"}    the first builtin class of the exception that ended it
     {"missing": "name"}         there is no such function
 
@@ -14,8 +14,8 @@ and the judge, outside, takes the object for data that a stranger sent (`sandbox
 
 The program is a module called `solution`, not `__main__`: what a main guard protects does not run. Plain data are None,
 booleans, integers of any size, floats, strings, lists, tuples (handed out as lists) and dicts; keys are written as
-strings, as JSON has no others. Values of subclasses count as values of those types. The process ends once the result is
-written: threads are not waited for, exit hooks not called.
+strings, as JSON has no others. Values of subclasses and of numpy's scalar types count as values of those types. The
+process ends once the result is written: threads are not waited for, exit hooks not called.
 
 The C module below `json` serves, since every cell that calls functions pays for what is imported here.
 """
@@ -68,7 +68,7 @@ SCALARS = frozenset({type(None), bool, int, float, str})
 
 
 class NotPlain(Exception):
-    """A result that is no plain data; says why."""
+    """A result that is no plain data; says what it is."""
 
 
 class ListNode:
@@ -238,7 +238,7 @@ def plain(value: Any, level: int) -> object:
     if kind in SCALARS:
         return value
     if level > MAX_DEPTH:
-        raise NotPlain(f"nested more than {MAX_DEPTH} deep")
+        raise NotPlain(f"{type_name(kind)} nested more than {MAX_DEPTH} deep")
     if issubclass(kind, (list, tuple)):
         base = list if issubclass(kind, list) else tuple
         # Not through iteration, which a subclass may have changed.
@@ -247,15 +247,18 @@ def plain(value: Any, level: int) -> object:
             return items
         return [plain(item, level + 1) for item in items]
     if issubclass(kind, dict):
-        pairs = dict[Any, Any].items(value)
+        pairs: Any = dict.items(value)
         written = {key_text(key): plain(item, level + 1) for key, item in pairs}
         if len(written) < len(pairs):
-            raise NotPlain("a dict with two keys that JSON writes alike")
+            raise NotPlain("dict with two keys that JSON writes alike")
         return written
     for exact in (int, float, str):
         if issubclass(kind, exact):
             # The only way to an exact value that asks nothing of the subclass.
             return exact.__add__(value, exact())  # type: ignore[operator]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and issubclass(kind, numpy.generic):
+        return plain(value.item(), level + 1)
     raise NotPlain(type_name(kind))
 
 
@@ -266,7 +269,7 @@ def key_text(key: object) -> str:
         return key
     if type(key) in SCALARS:
         return "".join(write(key, 0))
-    raise NotPlain(f"a dict whose keys are of type {type(key).__name__}")
+    raise NotPlain(f"dict with keys of type {type_name(type(key))}")
 
 
 def type_name(kind: type) -> str:
@@ -349,7 +352,7 @@ def linked_values(head: ListNode | None) -> list[Any]:
     met: set[int] = set()
     while head is not None:
         if id(head) in met:
-            raise NotPlain("a linked list that leads back into itself")
+            raise NotPlain("linked list that leads back into itself")
         met.add(id(head))
         values.append(head.val)
         head = head.next
@@ -383,7 +386,7 @@ def tree_values(root: TreeNode) -> list[Any]:
             values.append(node.val)
             waiting += (node.left, node.right)
         if len(values) > MAX_TREE_NODES:
-            raise NotPlain("a tree that leads back into itself")
+            raise NotPlain("tree that leads back into itself")
     while values and values[-1] is None:
         values.pop()
     return values
