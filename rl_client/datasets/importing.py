@@ -1,0 +1,198 @@
+"""The import itself: candidates in, problems out, and an account of every row.
+
+Each row either becomes one whole problem that the sink has taken, and a line of the mapping, or is reported with the
+reason. Knows neither files nor terminals.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from rl_client.datasets.base import Entry, Preset, Reader
+from rl_client.datasets.row import Fault, Row, RowError
+from rl_client.datasets.rows import Record
+from rl_client.datasets.sinks import Answer, Parcel, Sink
+from service.contract import canonical_chunks, mistakes
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A row, or a package, that may become a problem."""
+
+    path: Path
+    number: int | None
+    """The row's position in its file; None for a package, which is a file of its own."""
+    read: Callable[[], Entry]
+    """Raises RowError and pydantic.ValidationError."""
+    done_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A row that did not become a problem."""
+
+    path: Path
+    number: int | None
+    fault: Fault
+    reason: str
+
+    def __str__(self) -> str:
+        place = str(self.path) if self.number is None else f"{self.path} row {self.number}"
+        return f"{place}: {self.reason}"
+
+    def as_json(self) -> bytes:
+        return _json(
+            {"file": str(self.path), "row": self.number, "fault": self.fault, "reason": self.reason},
+        )
+
+
+@dataclass(slots=True)
+class Account:
+    """What an import came to, so far."""
+
+    imported: int = 0
+    distinct: set[str] = field(default_factory=set)
+    tests: int = 0
+    content_bytes: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def rows(self) -> int:
+        return self.imported + self.skipped.total()
+
+
+class Watcher(Protocol):
+    """Told of everything as it happens."""
+
+    def imported(self, line: bytes) -> None:
+        """A problem was taken; `line` is its line of the mapping."""
+        ...
+
+    def skipped(self, skipped: Skipped) -> None: ...
+
+    def progress(self, candidate: Candidate, account: Account) -> None:
+        """A candidate was read."""
+        ...
+
+
+def run(candidates: Iterable[Candidate], sink: Sink, watcher: Watcher) -> Account:
+    """Import every candidate. Raises DatasetError, SinkError."""
+    account = Account()
+
+    def settle(answers: Iterator[Answer]) -> None:
+        for answer in answers:
+            ticket: _Ticket = answer.parcel.ticket
+            if answer.refusal is None:
+                account.imported += 1
+                account.distinct.add(answer.parcel.problem_id)
+                account.tests += ticket.tests
+                account.content_bytes += len(answer.parcel.content)
+                account.kinds[ticket.kind] += 1
+                watcher.imported(ticket.line)
+            else:
+                skip(Skipped(ticket.path, ticket.number, "refused", answer.refusal))
+
+    def skip(skipped: Skipped) -> None:
+        account.skipped[skipped.fault] += 1
+        watcher.skipped(skipped)
+
+    for candidate in candidates:
+        try:
+            parcel = _parcel(candidate)
+        except RowError as error:
+            skip(Skipped(candidate.path, candidate.number, error.fault, error.detail))
+        else:
+            settle(sink.put(parcel))
+        watcher.progress(candidate, account)
+    settle(sink.finish())
+    return account
+
+
+def candidates_of(
+    records: Iterable[Record],
+    reader: Reader,
+    preset: Preset,
+    *,
+    where: Mapping[str, str],
+    offset: int = 0,
+    limit: int | None = None,
+) -> Iterator[Candidate]:
+    """Rows whose columns have the values `where` asks for; of these, `limit` at most from number `offset` on."""
+    matching = 0
+    for record in records:
+        if limit is not None and matching >= offset + limit:
+            return
+        read: Callable[[], Entry] = partial(_read, record, reader, preset)
+        if where:
+            try:
+                values = record.load()
+            except RowError as error:
+                read = partial(_fail, error)
+            else:
+                if any(_shown(values.get(name)) != value for name, value in where.items()):
+                    continue
+                read = partial(reader.read, Row(values), preset)
+        matching += 1
+        if matching > offset:
+            yield Candidate(record.path, record.number, read, record.done_bytes)
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _read(record: Record, reader: Reader, preset: Preset) -> Entry:
+    return reader.read(Row(record.load()), preset)
+
+
+def _fail(error: RowError) -> Entry:
+    raise error
+
+
+@dataclass(frozen=True, slots=True)
+class _Ticket:
+    path: Path
+    number: int | None
+    kind: str
+    tests: int
+    line: bytes
+
+
+def _parcel(candidate: Candidate) -> Parcel:
+    """Raises RowError."""
+    try:
+        entry = candidate.read()
+        content = b"".join(canonical_chunks(entry.problem))
+    except ValidationError as error:
+        place, sentence = mistakes(error)[0]
+        raise RowError("refused", f"{place}: {sentence}" if place else sentence) from None
+    except RecursionError:
+        raise RowError("undecodable", "data nested too deeply") from None
+    problem = entry.problem
+    identifier = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    mapped = {
+        "file": str(candidate.path),
+        "row": candidate.number,
+        "key": entry.key,
+        "problem_id": identifier,
+        "kind": problem.kind,
+        "tests": len(problem.tests),
+        "labels": dict(entry.labels),
+    }
+    ticket = _Ticket(candidate.path, candidate.number, problem.kind, len(problem.tests), _json(mapped))
+    return Parcel(identifier, content, ticket)
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    # Surrogates and what else has no UTF-8 form are spelt as escapes: a label must not end an import.
+    return json.dumps(value, ensure_ascii=True).encode()

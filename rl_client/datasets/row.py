@@ -1,0 +1,131 @@
+"""One row of a data set, as columns by name, and the words for what is wrong with it.
+
+Each accessor returns what the column must hold or raises a RowError that names the column, so that readers are free of
+checks. Knows no data set.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Fault = Literal["no tests", "undecodable", "malformed", "unsupported", "refused"]
+"""
+no tests      the row has none, or none that could be graded against
+undecodable   what the row holds cannot be turned into text, JSON or numbers
+malformed     it can, but is not of the shape that the data set promises
+unsupported   a problem that this grader cannot judge as its authors meant
+refused       the contract, or the grader it was sent to, does not take it
+"""
+
+_MISSING = "missing"
+
+
+class RowError(Exception):
+    """A row that is no problem as it stands. The message is one line."""
+
+    def __init__(self, fault: Fault, detail: str) -> None:
+        super().__init__(detail)
+        self.fault = fault
+        self.detail = " ".join(detail.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row, or a struct inside one. A column that is absent reads as null."""
+
+    values: Mapping[str, Any]
+    path: str = ""
+    """Where in the row a struct lies, such as `test_cases[3]`."""
+
+    def text(self, name: str) -> str | None:
+        """A string, kept as it is, or null."""
+        value = self.values.get(name)
+        if value is not None and not isinstance(value, str):
+            raise self.fault(name, f"must be a string, not {_kind(value)}")
+        return value
+
+    def needed_text(self, name: str) -> str:
+        """A string that is not empty."""
+        value = self.text(name)
+        if not value:
+            raise self.fault(name, _MISSING if value is None else "empty")
+        return value
+
+    def number(self, name: str) -> float | None:
+        """A number, or null."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.fault(name, f"must be a number, not {_kind(value)}")
+        return value
+
+    def flag(self, name: str) -> bool | None:
+        """True, False or null."""
+        value = self.values.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise self.fault(name, f"must be true or false, not {_kind(value)}")
+        return value
+
+    def items(self, name: str) -> list[Any]:
+        """A list; null and an absent column are an empty one."""
+        value = self.values.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self.fault(name, f"must be a list, not {_kind(value)}")
+        return value
+
+    def rows(self, name: str) -> list[Row]:
+        """A list of structs; null and an absent column are an empty one."""
+        found = []
+        for index, value in enumerate(self.items(name)):
+            if not isinstance(value, dict):
+                raise self.fault(f"{name}[{index}]", f"must be a struct, not {_kind(value)}")
+            found.append(Row(value, self.where(f"{name}[{index}]")))
+        return found
+
+    def row(self, name: str) -> Row | None:
+        """A struct, or null."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise self.fault(name, f"must be a struct, not {_kind(value)}")
+        return Row(value, self.where(name))
+
+    def json(self, name: str) -> Any:
+        """What a column of JSON text stands for. Null and blank text are None."""
+        text = self.text(name)
+        if text is None or not text.strip():
+            return None
+        return parse_json(text, self.where(name))
+
+    def label(self, name: str) -> str | int | float | bool | None:
+        """A value to be passed on for people and programs to read; what is no scalar is left out."""
+        value = self.values.get(name)
+        return value if isinstance(value, (str, int, float, bool)) else None
+
+    def where(self, name: str) -> str:
+        return f"{self.path}.{name}" if self.path else name
+
+    def fault(self, name: str, detail: str, fault: Fault = "malformed") -> RowError:
+        """The error that says what is wrong with a column."""
+        return RowError(fault, f"{self.where(name)}: {detail}")
+
+
+def parse_json(text: str, where: str) -> Any:
+    """JSON as the data sets write it: Python's, with NaN and numbers of any length a str() takes. Raises RowError."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise RowError("undecodable", f"{where}: JSON nested too deeply") from None
+    except ValueError as error:
+        raise RowError("undecodable", f"{where}: not JSON: {error}") from None
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
