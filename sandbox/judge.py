@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ from sandbox.languages import Language
 from sandbox.pressure import Stall, Turn, cpu_was_short, memory_was_short, stall
 from sandbox.problem import CompileResult, Judgement, OnTest, Stop, Submission, Test, TestResult
 from sandbox.run import Action, RunRecord, RunRequest
-from sandbox.trials import StdioTrials, Trial, Trials
+from sandbox.trials import DrivenTrial, StdioTrials, Trial, Trials, failure_message
 from sandbox.verdicts import LIMIT_VERDICTS, Verdict
 
 T = TypeVar("T")
@@ -50,7 +49,7 @@ RECENT_S = 0.3
 class _Attempt:
     """A run with its verdict; trial and record still hold what the program was given and what it wrote."""
 
-    trial: Trial
+    trial: Trial | DrivenTrial
     record: RunRecord
     verdict: Verdict | None
 
@@ -344,7 +343,10 @@ class _Run:
         cell = self._ready_cell()
         trial = self._trials.trial(test)
         try:
-            record = cell.run(trial.request, self._cancel_fd)
+            if isinstance(trial, DrivenTrial):
+                record = trial.run(self._ready_cell, self._cancel_fd)
+            else:
+                record = cell.run(trial.request, self._cancel_fd)
         except BaseException:
             trial.close()
             raise
@@ -364,7 +366,7 @@ class _Run:
             exit_code=record.evidence.exit_code,
             signal=record.evidence.signal,
             score=outcome.score,
-            message=outcome.message or _message(outcome.verdict, record, self._submission),
+            message=outcome.message or failure_message(outcome.verdict, record, self._submission.limits),
             checker_message=outcome.checker_message,
             reruns=reruns,
             stdout_tail=record.stdout.tail(TAIL_BYTES),
@@ -391,28 +393,3 @@ def _host_was_short(attempt: _Attempt, before: Stall) -> bool:
         idle = attempt.verdict is Verdict.IDLE
         return cpu_was_short(before, after, cpu_s=record.cpu_s, wall_s=record.wall_s, idle=idle)
     return attempt.verdict is Verdict.MEMORY_LIMIT and memory_was_short(before, after)
-
-
-def _message(verdict: Verdict, record: RunRecord, submission: Submission) -> str:
-    """One sentence on a failed run, from the kernel's account alone."""
-    limits = submission.limits
-    if verdict is Verdict.MEMORY_LIMIT:
-        return f"needed more than {limits.memory_bytes / 2**20:g} MiB"
-    if verdict is Verdict.TIME_LIMIT:
-        return f"used more than {limits.cpu_s:g} s of CPU time"
-    if verdict is Verdict.IDLE:
-        return f"used {record.cpu_s:.3g} s of CPU time and had not ended after {limits.effective_wall_s:g} s"
-    if verdict is Verdict.OUTPUT_LIMIT:
-        return f"wrote more than {limits.output_bytes / 2**20:g} MiB"
-    if verdict is Verdict.RUNTIME_ERROR:
-        if record.evidence.signal is not None:
-            return f"died of {_signal_name(record.evidence.signal)}"
-        return f"exited with status {record.evidence.exit_code}"
-    return ""
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -68,6 +68,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Dialogue:
+    """That the problem's checker talks with the program, as an interactor, rather than looking at what it wrote."""
+
+    checker: CheckerProgram | None = None
+    """Looks at what a testlib interactor left behind; None where the interactor's word is the last."""
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     tests: tuple[Test, ...]
     checker: Checker | CheckerProgram
@@ -78,6 +86,10 @@ class Problem:
     """Name of the file that holds the input, one path component; stdin is empty then."""
     output_file: str | None = None
     """Name of the file that is checked in place of stdout, one path component."""
+    dialogue: Dialogue | None = None
+    """None where the program runs alone."""
+    passes: int = 1
+    """How often a Kattis validator may have the program run on one test, each time on an input of its making."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,6 +243,11 @@ class ActiveRun:
             self._killed_at = time.monotonic()
             self._channel.send({"op": "kill"})
 
+    @property
+    def stopped_at(self) -> float | None:
+        """When the program was told to end, on the clock of `ended_at`; None where it ended by itself."""
+        return self._killed_at
+
     def _wall_left(self, now: float) -> float:
         limit_s = self._limits.effective_wall_s
         left = limit_s + self._waited_s - (now - self._started)

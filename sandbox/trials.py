@@ -1,16 +1,19 @@
 """One test of a submission, from what its run is given to what came of it.
 
-The seam between the judge's loop, which is the same for every problem whose tests are one run of one program each, and
-the kinds of problems: how such a run is asked for, and how its end is read. Knows nothing of cells, pressure or
-repeats.
+The seam between the judge's loop, which is the same for every problem, and the kinds of problems: how a test's run is
+asked for, or a test of several runs driven, and how its end is read. Knows nothing of pressure or repeats.
 """
 
 from __future__ import annotations
 
 import os
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from sandbox.cell import Cell
 from sandbox.checking import Checking
 from sandbox.languages import Language
 from sandbox.problem import Limits, Problem, Test
@@ -49,6 +52,28 @@ class Trial(Protocol):
     def close(self) -> None: ...
 
 
+class DrivenTrial(ABC):
+    """A test that is more than one run of one program: it drives the runs itself. Close it as any trial."""
+
+    @abstractmethod
+    def run(self, ready_cell: Callable[[], Cell], cancel_fd: int | None) -> RunRecord:
+        """All of it; the record is that of the program's last run, with the most that any of them used.
+
+        `ready_cell` gives the submission's cell, to be asked again before each run. Raises GraderFault, Cancelled.
+        """
+
+    @abstractmethod
+    def verdict(self, record: RunRecord) -> Verdict | None:
+        """As `Trial.verdict`."""
+
+    @abstractmethod
+    def outcome(self, record: RunRecord, verdict: Verdict | None) -> Outcome:
+        """As `Trial.outcome`."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
 class Trials(Protocol):
     """The trials of one submission."""
 
@@ -57,7 +82,7 @@ class Trials(Protocol):
         """What a zygote must know beside the source to be ready for these trials."""
         ...
 
-    def trial(self, test: Test) -> Trial:
+    def trial(self, test: Test) -> Trial | DrivenTrial:
         """Raises OSError where this host refuses a descriptor."""
         ...
 
@@ -114,3 +139,28 @@ class StdioTrial:
     def close(self) -> None:
         for fd in (self.request.stdin_fd, *self.request.extra_fds):
             os.close(fd)
+
+
+def failure_message(verdict: Verdict, record: RunRecord, limits: Limits) -> str:
+    """One sentence on a failed run, from the kernel's account alone."""
+    match verdict:
+        case Verdict.MEMORY_LIMIT:
+            return f"needed more than {limits.memory_bytes / 2**20:g} MiB"
+        case Verdict.TIME_LIMIT:
+            return f"used more than {limits.cpu_s:g} s of CPU time"
+        case Verdict.IDLE:
+            return f"used {record.cpu_s:.3g} s of CPU time and had not ended after {limits.effective_wall_s:g} s"
+        case Verdict.OUTPUT_LIMIT:
+            return f"wrote more than {limits.output_bytes / 2**20:g} MiB"
+        case Verdict.RUNTIME_ERROR if record.evidence.signal is not None:
+            return f"died of {_signal_name(record.evidence.signal)}"
+        case Verdict.RUNTIME_ERROR:
+            return f"exited with status {record.evidence.exit_code}"
+    return ""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
