@@ -38,14 +38,6 @@ _EXCEPTIONS = frozenset(
 _FRESH = 'import sys; sys.path[0] = "/rkgrade"; import call; call.main({function!r}, {prelude!r})'
 
 
-def written(value: object) -> str:
-    """The JSON text of plain data, as arguments are sent, and results and expected values compared.
-
-    Raises ValueError for what JSON cannot say: numbers that are not finite, integers longer than Python's own limit.
-    """
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
 @dataclass(frozen=True, slots=True)
 class CallTrials:
     problem: Problem

@@ -57,8 +57,8 @@ class Test:
 class Call:
     """How a program is called, where it is not run as a whole.
 
-    A test's `stdin` is then no stdin but the arguments, a JSON array, and `expected` the JSON of the expected value as
-    `sandbox.calls.written` has it; the problem's checker compares such texts.
+    A test's `stdin` is then no stdin but the arguments, a JSON array, and `expected` the JSON of the expected value,
+    both without white space and with nothing escaped that may stand as it is; the problem's checker compares these.
     """
 
     function: str

@@ -20,6 +20,8 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    JsonValue,
+    PrivateAttr,
     Tag,
     TypeAdapter,
     ValidationError,
@@ -31,7 +33,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sandbox.verdicts import Verdict
 
-Kind = Literal["stdio"]
+Kind = Literal["stdio", "call"]
 Stop = Literal["never", "first_failure"]
 Taxonomy = Literal["first_failure", "any_wrong", "strict"]
 Category = Literal["correct", "optimization_failure", "correctness_failure", "format_error"]
@@ -39,6 +41,7 @@ Extraction = Literal["last_fence", "first_fence", "only_fence", "tagged", "lcb"]
 LengthUnit = Literal["bytes", "chars"]
 Detail = Literal["verdicts", "outputs"]
 Scoring = Literal["sum", "min"]
+Prelude = Literal["none", "lcb", "leetcode"]
 Unrun = Literal["compile_error", "format_error"]
 """Why no test of a submission was run."""
 SubmissionVerdict = Verdict | Unrun
@@ -133,6 +136,18 @@ Checker = Annotated[
     TokensChecker | ExactChecker | LinesChecker | LcbChecker,
     Field(discriminator="type"),
 ]
+
+
+class PlainChecker(_Request):
+    """As data: the same types all through, lists in order, dicts whatever their order."""
+
+    type: Literal["plain"] = Field(description="Plain data.")
+    float_absolute: Tolerance | None = Field(
+        default=None, description="Accept a float within this absolute difference of the expected one."
+    )
+    float_relative: Tolerance | None = Field(
+        default=None, description="Accept a float within this share of the expected one's magnitude."
+    )
 
 
 class ProblemLimits(_Request):
@@ -301,10 +316,97 @@ class StdioProblem(BaseProblem):
         return value
 
 
-# `Field(discriminator=...)` rather than `Discriminator(...)`: it takes a union that has one member so far, and looks
-# the kind up in the JSON itself, where a function would be handed a copy of every test.
+class CallTest(BaseTest):
+    """One call with the value expected of it."""
+
+    args: tuple[JsonValue, ...] = Field(
+        description="The arguments, by position. The input length is that of their JSON without white space."
+    )
+    expected: JsonValue = Field(description="What the function is to return.")
+    _given: str = PrivateAttr()
+    _wanted: str = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _can_be_sent(self) -> Self:
+        # Written once, here, where large bodies are checked off the event loop.
+        self._given, self._wanted = _json_text("args", self.args), _json_text("expected", self.expected)
+        return self
+
+    @property
+    def given(self) -> str:
+        return self._given
+
+    @property
+    def wanted(self) -> str:
+        return self._wanted
+
+
+def _json_text(field: str, value: object) -> str:
+    """JSON without white space, nothing escaped that may stand as it is."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text.encode()
+    except UnicodeEncodeError:
+        raise _mistake((field,), "Lone surrogate: a string has no UTF-8 form") from None
+    except ValueError as error:
+        raise _mistake((field,), f"No JSON: {error}") from None
+    return text
+
+
+class CallProblem(BaseProblem):
+    """A Python program that is not run as a whole: one function of it is called for each test."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "kind": "call",
+                    "function": "Solution.pairs",
+                    "prelude": "leetcode",
+                    "tests": [{"args": [[1, 5, 3, 3], 6], "expected": 2}, {"args": [[], 0], "expected": 0}],
+                }
+            ]
+        }
+    )
+
+    kind: Literal["call"] = Field(description="How the program is driven: a function is called.")
+    function: Text = Field(
+        max_length=256,
+        description="`name`, of the program or else of its class `Solution`, or `Class.method`, "
+        "of an instance that is made for each test without arguments.",
+    )
+    prelude: Prelude = Field(
+        default="none",
+        description="What the program finds imported: `lcb` star-imports what LiveCodeBench does and allows 50,000 "
+        "levels of recursion; `leetcode` adds ListNode and TreeNode, and lists become such where annotations say so.",
+    )
+    loose: bool = Field(
+        default=False,
+        strict=True,
+        description="True compares numbers and booleans by value, as Python does: True is 1, and 1 is 1.0.",
+    )
+    tests: tuple[CallTest, ...] = Field(
+        max_length=MAX_TESTS,
+        json_schema_extra={"minItems": 1},
+        description="At least one: an empty list would accept everything.",
+    )
+    checker: PlainChecker = Field(
+        default=PlainChecker(type="plain"), description="How the returned value is compared; tuples count as lists."
+    )
+
+    @field_validator("function")
+    @classmethod
+    def _can_be_called(cls, value: str) -> str:
+        parts = value.split(".")
+        if len(parts) > 2 or not all(part.isidentifier() for part in parts):
+            raise PydanticCustomError("no_function_name", "Give a name of Python's, or `Class.method`")
+        return value
+
+
+# `Field(discriminator=...)` rather than `Discriminator(...)`: it looks the kind up in the JSON itself, where a
+# function would be handed a copy of every test.
 Problem = Annotated[
-    StdioProblem,
+    StdioProblem | CallProblem,
     Field(
         discriminator="kind",
         description="What a program is graded against. Immutable: its id is the hash of its content.",
@@ -462,12 +564,13 @@ class ProblemInfo(_Response):
     test_count: int = Field(description="Number of tests.")
     longest_input_bytes: int = Field(description="Input length of the longest test in UTF-8 bytes.")
     tests: tuple[TestInfo, ...] = Field(description="In the problem's order.")
-    checker: Checker = Field(description="How outputs are compared.")
+    checker: Checker | PlainChecker = Field(description="How outputs, or returned values, are compared.")
     limits: ProblemLimits = Field(description="Limits of each test's run.")
     exit_code: Literal["strict", "ignore"] = Field(description="What a non-zero exit means.")
     groups: dict[str, PointGroup] = Field(default={}, description="How points become the score.")
     input_file: str | None = Field(default=None, description="Where the program finds its input, if not on stdin.")
     output_file: str | None = Field(default=None, description="Where it leaves its output, if not on stdout.")
+    function: str | None = Field(default=None, description="The function that is called, if the program is not run.")
 
 
 class TestRow(_Response):
@@ -699,4 +802,5 @@ def describe(problem: Problem) -> ProblemInfo:
         groups=problem.groups,
         input_file=problem.input_file if isinstance(problem, StdioProblem) else None,
         output_file=problem.output_file if isinstance(problem, StdioProblem) else None,
+        function=problem.function if isinstance(problem, CallProblem) else None,
     )

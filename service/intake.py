@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from pydantic import ValidationError
 
+from sandbox import calls
 from service import contract
 from service.engines.base import Job, LanguageInfo
 from service.errors import (
@@ -28,8 +31,20 @@ from service.stores.problems import CorruptProblem, ProblemStore, StoreFull, Unk
 #: Problems larger than this are written out and hashed in a thread.
 _INLINE_CHARS = 100_000
 
-#: Stored problems whose limits are remembered, so that grading by id reads no problem here.
+#: Stored problems whose kinds and limits are remembered, so that grading by id reads no problem here.
 _MOST_REMEMBERED = 10_000
+
+
+#: For which languages problems of a kind are, where not for all.
+_LANGUAGES_OF: Final[Mapping[str, tuple[str, ...]]] = {"call": calls.LANGUAGES}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What must be known of a problem before a program is graded on it."""
+
+    kind: contract.Kind
+    limits: contract.ProblemLimits
 
 
 class Intake:
@@ -41,7 +56,7 @@ class Intake:
             for name in (language.id, language.name, *language.aliases)
         }
         self._known = ", ".join(language.id for language in languages)
-        self._limits: OrderedDict[str, contract.ProblemLimits] = OrderedDict()
+        self._problems: OrderedDict[str, _Known] = OrderedDict()
 
     async def store(self, problem: contract.Problem) -> tuple[str, bool]:
         """Store a problem; its id, and whether it was new. Raises DiskFull."""
@@ -57,7 +72,7 @@ class Intake:
                     identifier, created = await asyncio.to_thread(self._store.put, content)
         except StoreFull as error:
             raise DiskFull(str(error)) from error
-        self._remember(identifier, problem.limits)
+        self._remember(identifier, problem)
         return identifier, created
 
     async def problem(self, identifier: str) -> contract.Problem:
@@ -95,38 +110,42 @@ class Intake:
         prefix = "" if index is None else f"items[{index}]."
         if isinstance(request.problem, str):
             identifier = request.problem
-            limits = await self._limits_of(identifier, prefix)
+            known = await self._known_of(identifier, prefix)
         else:
             identifier, _ = await self.store(request.problem)
-            limits = request.problem.limits
+            known = _Known(request.problem.kind, request.problem.limits)
+        language = self._languages[request.language.lower()]
+        if language not in (suited := _LANGUAGES_OF.get(known.kind, (language,))):
+            raise InvalidRequest.at(
+                f"{prefix}language", f"{known.kind} problems are for {', '.join(suited)}, not for {language}"
+            )
         try:
-            contract.effective_limits(limits, request)
+            contract.effective_limits(known.limits, request)
         except ValidationError as error:
             which = contract.field_path(error.errors()[0]["loc"])
             raise InvalidRequest.at(
                 f"{prefix}time_factor", f"the limit {which} that it comes to is past what is allowed"
             ) from None
-        language = self._languages[request.language.lower()]
         settled = request.model_copy(update={"problem": identifier, "language": language})
         return Job(settled, arrived_s, index)
 
-    async def _limits_of(self, identifier: str, prefix: str) -> contract.ProblemLimits:
-        limits = self._limits.get(identifier)
-        if limits is not None and self._store.contains(identifier):
-            self._limits.move_to_end(identifier)
-            return limits
+    async def _known_of(self, identifier: str, prefix: str) -> _Known:
+        known = self._problems.get(identifier)
+        if known is not None and self._store.contains(identifier):
+            self._problems.move_to_end(identifier)
+            return known
         try:
             problem = await self.problem(identifier)
         except NotFound as error:
             raise NotFound(error.detail, errors=[FieldError(f"{prefix}problem", error.detail)]) from None
-        self._remember(identifier, problem.limits)
-        return problem.limits
+        return self._remember(identifier, problem)
 
-    def _remember(self, identifier: str, limits: contract.ProblemLimits) -> None:
-        self._limits[identifier] = limits
-        self._limits.move_to_end(identifier)
-        if len(self._limits) > _MOST_REMEMBERED:
-            self._limits.popitem(last=False)
+    def _remember(self, identifier: str, problem: contract.Problem) -> _Known:
+        known = self._problems[identifier] = _Known(problem.kind, problem.limits)
+        self._problems.move_to_end(identifier)
+        if len(self._problems) > _MOST_REMEMBERED:
+            self._problems.popitem(last=False)
+        return known
 
     def _get(self, identifier: str) -> contract.Problem:
         return contract.parse_problem(self._store.get(identifier))

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from sandbox.checkers.base import Checker
 from sandbox.checkers.compare import Exact, Lcb, Lines, Tokens
-from sandbox.problem import Problem, Test
+from sandbox.checkers.plain import Plain
+from sandbox.problem import Call, Problem, Test
 from sandbox.stdin import Stdin
 from service import contract
 from service.points import Plan, plan
@@ -44,6 +45,8 @@ def load(problem: contract.Problem) -> LoadedProblem:
     match problem:
         case contract.StdioProblem():
             judged = _stdio(problem)
+        case contract.CallProblem():
+            judged = _call(problem)
     return LoadedProblem(
         problem=judged,
         input_chars=tuple(len(test.given) for test in problem.tests),
@@ -70,6 +73,25 @@ def _stdio(problem: contract.StdioProblem) -> Problem:
         ignore_exit_code=problem.exit_code == "ignore",
         input_file=problem.input_file,
         output_file=problem.output_file,
+    )
+
+
+def _call(problem: contract.CallProblem) -> Problem:
+    tests = tuple(
+        Test(
+            index=index,
+            name=test.name,
+            input_length=contract.input_length(test.given, "bytes"),
+            stdin=Stdin(test.given.encode()),
+            expected=test.wanted.encode(),
+        )
+        for index, test in enumerate(problem.tests)
+    )
+    return Problem(
+        tests,
+        Plain(problem.loose, problem.checker.float_absolute, problem.checker.float_relative),
+        ignore_exit_code=problem.exit_code == "ignore",
+        call=Call(problem.function, problem.prelude),
     )
 
 

@@ -18,6 +18,7 @@ from service.contract import (
     MAX_TESTS,
     PROBLEMS,
     BatchRequest,
+    CallProblem,
     ExactChecker,
     GradeRequest,
     GradeResult,
@@ -486,6 +487,7 @@ def test_a_description_holds_counts_and_lengths_but_no_data() -> None:
         "groups": {"g": {"scoring": "min", "depends": ()}},
         "input_file": "a.in",
         "output_file": None,
+        "function": None,
     }
     assert info.limits == problem.limits
     assert "secret" not in info.model_dump_json()
@@ -537,7 +539,7 @@ def test_an_older_client_reads_a_newer_graders_result() -> None:
     assert GradeResult.model_validate(newer) == GradeResult.model_validate(RESULT)
 
 
-@pytest.mark.parametrize("model", [StdioProblem, GradeRequest])
+@pytest.mark.parametrize("model", [StdioProblem, CallProblem, GradeRequest])
 def test_the_examples_in_the_documentation_are_valid(model: type[BaseModel]) -> None:
     examples = model.model_json_schema()["examples"]
 
@@ -549,7 +551,7 @@ def test_the_examples_in_the_documentation_are_valid(model: type[BaseModel]) -> 
 @pytest.mark.parametrize("model", [BatchRequest, GradeResult, ProblemInfo])
 def test_every_model_and_field_is_described(model: type[BaseModel]) -> None:
     schema = model.model_json_schema()
-    objects = [schema, *(item for item in schema["$defs"].values() if item["type"] == "object")]
+    objects = [schema, *(item for item in schema["$defs"].values() if item.get("type") == "object")]
     undescribed = [
         f"{item['title']}.{name}"
         for item in objects
