@@ -45,6 +45,8 @@ class Case:
     compiles: bool = True
     """Where false, the submission is a compile_error and nothing runs."""
     ignore_exit_code: bool = False
+    input_file: str | None = None
+    output_file: str | None = None
 
     @property
     def id(self) -> str:

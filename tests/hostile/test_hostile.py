@@ -20,7 +20,7 @@ from sandbox.judge import Judge
 from sandbox.problem import Judgement, Problem, Submission, Test, TestResult
 from sandbox.stdin import Stdin
 from sandbox.verdicts import Verdict
-from tests.hostile import compiling, endings, escapes, leftovers, pythonic, resources
+from tests.hostile import compiling, endings, escapes, files, leftovers, pythonic, resources
 from tests.hostile.case import PYTHONS, ROOMY, Case, Run, program, words
 
 pytestmark = pytest.mark.jail
@@ -30,6 +30,7 @@ CASES = [
     *resources.CASES,
     *endings.CASES,
     *leftovers.CASES,
+    *files.CASES,
     *compiling.CASES,
     *pythonic.CASES,
 ]
@@ -74,7 +75,13 @@ class Bench:
         tests = tuple(
             Test(index, run.name or None, index, Stdin(run.stdin), run.expected) for index, run in enumerate(case.runs)
         )
-        problem = Problem(tests, CHECKERS[case.checker], ignore_exit_code=case.ignore_exit_code)
+        problem = Problem(
+            tests,
+            CHECKERS[case.checker],
+            ignore_exit_code=case.ignore_exit_code,
+            input_file=case.input_file,
+            output_file=case.output_file,
+        )
         submission = Submission(problem, case.language, case.source, case.limits)
 
         def cancel(_: TestResult) -> None:
