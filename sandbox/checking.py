@@ -111,8 +111,8 @@ class ProgramChecking:
                 return fd
 
             given, answer = opened(test.stdin.open()), opened(Stdin(test.expected).open())
-            written = opened(_read_only(output))
-            stdin = opened(_read_only(output) if self._rules.output_on_stdin else Stdin(b"").open())
+            written = opened(read_only(output))
+            stdin = opened(read_only(output) if self._rules.output_on_stdin else Stdin(b"").open())
             request = replace(
                 self._jury.request(stdin, (*self._rules.arguments(_PLACES), *self._flags)),
                 extra_fds=(given, written, answer),
@@ -132,7 +132,7 @@ def limits(config: SandboxConfig) -> Limits:
     return Limits(cpu_s=config.checker_cpu_s, memory_bytes=MEMORY_BYTES, output_bytes=OUTPUT_BYTES, processes=64)
 
 
-def _read_only(output: Output) -> int:
+def read_only(output: Output) -> int:
     """A new descriptor of the output at offset 0, through which, and by whose path, nothing can be written."""
     os.fchmod(output.fd, stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
     return os.open(f"/proc/self/fd/{output.fd}", os.O_RDONLY | os.O_CLOEXEC)

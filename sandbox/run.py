@@ -63,7 +63,8 @@ class RunRequest:
     limits: Limits
     argv: tuple[str, ...] = ()
     collect: tuple[str, ...] = ()
-    """Names of files in /box, or in folders there, to hand back, where the run leaves them as plain files."""
+    """Names of files in /box, or in folders there, to hand back, where the run leaves them as plain files;
+    "name/" is every file of a folder."""
     stdout_fd: int | None = None
     """Where stdout goes instead of a file of the run's own: a pipe to another program."""
     extra_fds: tuple[int, ...] = ()

@@ -56,6 +56,9 @@ ENTER = "/rkgrade-enter"
 COPY_BYTES = 1 << 20
 SWEEP_DIR = ".rkgrade-sweep"
 
+#: Fewer than fit into one message, descriptors and names alike.
+MOST_COLLECTED = 48
+
 #: Kept open on nothing, so that every descriptor received lies beyond those that a program is given (0 to 2), the one
 #: that reports failure (3), further ones of the program's, and the cgroup entries: spawning can then place them all
 #: without stepping on one another.
@@ -194,7 +197,8 @@ class Warden:
             os._exit(1)
 
     def collect(self, names: list[str]) -> tuple[list[str], list[int]]:
-        """Open the files the run was to produce; what is missing, or no plain file, is left out.
+        """Open the files the run was to produce, for "name/" all in that folder; what is missing, or no plain file, is
+        left out.
 
         With the program's rights, now that none of its processes is alive: it may have closed its files to all others,
         and it must not be handed what it could not have read itself.
@@ -205,7 +209,7 @@ class Warden:
             return found, fds
         os.seteuid(self.program_id)
         try:
-            for name in names:
+            for name in listed(names):
                 try:
                     fd = open_inside(BOX, name)
                 except OSError:
@@ -300,6 +304,26 @@ def open_inside(directory: str, name: str) -> int:
         return os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
     finally:
         os.close(at)
+
+
+def listed(names: list[str]) -> list[str]:
+    """The names, each folder replaced by what is in it; no more than `MOST_COLLECTED`."""
+    files = []
+    for name in names:
+        if not name.endswith("/"):
+            files.append(name)
+            continue
+        try:
+            folder = open_inside(BOX, name[:-1])
+        except OSError:
+            continue
+        try:
+            files += [name + inner for inner in sorted(os.listdir(folder))]
+        except NotADirectoryError:
+            pass
+        finally:
+            os.close(folder)
+    return files[:MOST_COLLECTED]
 
 
 def scratch_is_empty() -> bool:
