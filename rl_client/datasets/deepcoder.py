@@ -1,0 +1,95 @@
+"""DeepCoder-Preview (agentica-org/DeepCoder-Preview-Dataset): subsets in two forms, stdin problems and calls.
+
+Source: the published rows, and the rewards of github.com/rllm-org/rllm for what `official` does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rl_client.datasets.base import Entry, Preset, Reader, build
+from rl_client.datasets.calls import function_name, json_lines, refuse_integer_keys
+from rl_client.datasets.input_output import problem_of
+from rl_client.datasets.row import Row, RowError, parse_json
+from rl_client.datasets.stdio import gradable, stdio_test
+
+#: rLLM's for tests in LiveCodeBench's form, and for all others.
+_LCB_CPU_S = 6.0
+_CPU_S = 12.0
+
+#: Its grader sets none; this keeps one program from taking the machine.
+_MEMORY_MB = 1024
+
+_STDIN = frozenset({"stdin", "stdin_stdout"})
+_CALL = frozenset({"functional", "function_call"})
+
+
+def read(row: Row, preset: Preset) -> Entry:
+    """One row. All its tests are taken, where rLLM runs the fifteen with the longest inputs."""
+    content = row.json("tests")
+    match content:
+        case dict():
+            fields, cpu_s = problem_of(Row(content, "tests")), _CPU_S
+        case list():
+            tests = Row({"tests": content}).rows("tests")
+            if not tests:
+                raise RowError("no tests", "tests: empty")
+            fields = _of_list(row, tests)
+            cpu_s = _LCB_CPU_S if "testtype" in tests[0].values else _CPU_S
+        case None:
+            raise RowError("no tests", "tests: empty")
+        case _:
+            raise row.fault("tests", f"must hold a list or an object, not {type(content).__name__}")
+    problem = build(**fields, **_judging(fields["kind"], preset), limits={"cpu_s": cpu_s, "memory_mb": _MEMORY_MB})
+    labels = {"function": fields["function"]} if "function" in fields else {}
+    return Entry(problem, "", labels)
+
+
+def _judging(kind: str, preset: Preset) -> dict[str, Any]:
+    if kind == "call":
+        return {"loose": preset == "official", "prelude": "lcb"}
+    return {"checker": {"type": "lcb"}, "exit_code": "ignore" if preset == "official" else "strict"}
+
+
+def _of_list(row: Row, tests: list[Row]) -> dict[str, Any]:
+    types = {test.text("testtype") or test.text("type") or "stdin" for test in tests}
+    if types <= _STDIN:
+        return {"kind": "stdio", "tests": gradable((stdio_test(test) for test in tests), "tests")}
+    if types <= _CALL:
+        name = function_name(_named(row, tests[0]), "metadata.func_name")
+        return {"kind": "call", "tests": [_call(test) for test in tests], "function": name}
+    raise RowError("unsupported", f"tests: of the types {', '.join(sorted(types))}")
+
+
+def _named(row: Row, first: Row) -> Any:
+    """The function's name: of the test itself, of its metadata, or of the row's, a struct or JSON."""
+    if first.values.get("fn_name") is not None:
+        return first.values["fn_name"]
+    own = first.row("metadata")
+    if own is not None and own.values.get("func_name") is not None:
+        return own.values["func_name"]
+    metadata = row.values.get("metadata")
+    if isinstance(metadata, str):
+        metadata = row.json("metadata")
+    return metadata.get("func_name") if isinstance(metadata, dict) else None
+
+
+def _call(test: Row) -> dict[str, Any]:
+    """LiveCodeBench's form, an argument a line; or arguments and answer as data."""
+    given, wanted = test.values.get("input"), test.values.get("output")
+    if isinstance(given, str) and isinstance(wanted, str):
+        args, expected = json_lines(given, test.where("input")), parse_json(wanted, test.where("output"))
+    elif isinstance(given, list) and "output" in test.values:
+        args, expected = given, wanted
+    else:
+        raise test.fault("input", "input and output must both be text of JSON values, or a list and a value")
+    refuse_integer_keys(args, test.where("input"))
+    return {"args": args, "expected": expected}
+
+
+READER = Reader(
+    name="deepcoder",
+    title="DeepCoder-Preview (agentica-org/DeepCoder-Preview-Dataset)",
+    columns=("tests", "metadata"),
+    read=read,
+)
