@@ -23,9 +23,6 @@ from sandbox.verdicts import Evidence, Verdict
 #: How much of a checker's word is kept.
 MESSAGE_BYTES = 4096
 
-#: testlib's `_pc(x)` is for x up to this.
-MOST_PARTIAL = 200
-
 #: The folder that a Kattis validator leaves its feedback in, and what is read of it.
 FEEDBACK = "feedback"
 JUDGE_MESSAGE = f"{FEEDBACK}/judgemessage.txt"
@@ -85,8 +82,10 @@ def _testlib(run: CheckerRun, scoring: Scoring) -> CheckerOutcome:
         if points is None:
             return _fault(f"exited with status 7 and said no points: {said}")
         return _scored(points, scoring, said)
-    if status is not None and PARTIAL_BASE <= status <= PARTIAL_BASE + MOST_PARTIAL:
-        return _scored(float(status - PARTIAL_BASE), scoring, said)
+    match = re.match(r"partially correct \((\d{1,3})\)", said)
+    # Its word too: such a status alone may be that of a checker which failed in a way of its own.
+    if match is not None and status == PARTIAL_BASE + int(match.group(1)):
+        return _scored(float(match.group(1)), scoring, said)
     if status == 3:
         return _fault(f"gave up: {said}")
     return _fault(f"exited with status {status}: {said}")
