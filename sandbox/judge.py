@@ -23,6 +23,7 @@ from sandbox.checking import checking
 from sandbox.compiling import Compiled, Compiler
 from sandbox.config import SandboxConfig
 from sandbox.errors import GraderFault
+from sandbox.interactive import Referee, RefereedTrials, deciding
 from sandbox.jury import Workshop
 from sandbox.languages import Language
 from sandbox.pressure import Stall, Turn, cpu_was_short, memory_was_short, stall
@@ -209,7 +210,7 @@ class _Run:
         self._language = language
         self._cancel_fd = cancel_fd
         self._on_test = on_test
-        self._checking = checking(submission.problem.checker, judge.workshop, cancel_fd)
+        self._checking = deciding(submission.problem, judge.workshop, submission.limits, cancel_fd)
         self._trials = self._of_its_kind()
         self._artefact_fd: int | None = None
         self._cell: Cell | None = None
@@ -228,6 +229,8 @@ class _Run:
         problem, limits = self._submission.problem, self._submission.limits
         if problem.call is not None:
             return CallTrials(problem, problem.call, self._language, limits)
+        if isinstance(self._checking, Referee):
+            return RefereedTrials(problem, self._language, limits, self._checking)
         return StdioTrials(problem, self._language, limits, self._checking)
 
     def _drop_cell(self) -> None:
@@ -311,6 +314,8 @@ class _Run:
         return tuple(results[test.index] for test in tests)
 
     def _one_test(self, test: Test) -> TestResult:
+        if isinstance(self._checking, Referee) and (why := self._checking.given_up):
+            return TestResult(test.index, test.name, test.input_length, Verdict.CHECKER_ERROR, checker_message=why)
         try:
             return _twice(lambda: self._attempt_and_rerun(test))
         except GraderFault as fault:
