@@ -17,7 +17,8 @@ from signal import SIGPIPE
 
 from sandbox.verdicts import Evidence, Verdict
 
-#: Ends that are seen closer together than this have no order. On a loaded host the wrong one was seen to be first by 11 ms.
+#: Ends that are seen closer together than this have no order. On a loaded host the wrong one was seen to be first by
+#: 11 ms.
 MARGIN_S = 0.02
 
 #: What runtimes that take no SIGPIPE say when they wrote to a pipe that nobody reads any more.
