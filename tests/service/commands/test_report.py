@@ -8,7 +8,7 @@ from rich.text import Text
 
 from sandbox.verdicts import Verdict
 from service.commands.report import by_input_size, details, headline
-from service.contract import CompileRow, GradeResult, GraderInfo, GroupRow, TestRow, Timing
+from service.contract import CompileRow, GradeResult, GraderInfo, GroupRow, PointRow, TestRow, Timing
 
 GRADER = GraderInfo(version="0", sandbox="nsjail", language_version="3", secure=True)
 TIMING = Timing(queue_s=0, compile_s=0, run_s=0, total_s=0)
@@ -68,6 +68,15 @@ def test_rows_are_powers_of_ten_that_hold_tests() -> None:
         "1,000 to 9,999 2 0 1 time_limit, 1 wrong_answer 1.000 s 5.0 MiB R_4 = 0",
         "all 4 2 R_inf = 0",
     ]
+
+
+def test_the_headline_has_the_score_where_there_is_one() -> None:
+    rows = [
+        PointRow(group="a", scoring="min", tests=2, points=0, max_points=60.5),
+        PointRow(group=None, scoring="sum", tests=1, points=12.5, max_points=39.5),
+    ]
+    scored = FAILED.model_copy(update={"score": 12.5, "point_groups": rows})
+    assert words(headline(scored))[0].endswith(", first at input length 1,200, score 12.5 of 100")
 
 
 def test_headline() -> None:
