@@ -41,6 +41,7 @@ Extraction = Literal["last_fence", "first_fence", "only_fence", "tagged", "lcb"]
 LengthUnit = Literal["bytes", "chars"]
 Detail = Literal["verdicts", "outputs"]
 Scoring = Literal["sum", "min"]
+Partial = Literal["reject", "accept", "score"]
 Prelude = Literal["none", "lcb", "leetcode"]
 Unrun = Literal["compile_error", "format_error"]
 """Why no test of a submission was run."""
@@ -51,6 +52,8 @@ MAX_TESTS: Final = 10_000
 MAX_BATCH_ITEMS: Final = 4096
 MAX_SOURCE_CHARS: Final = 4 * 2**20
 MAX_COMPLETION_CHARS: Final = 16 * 2**20
+MAX_PROGRAM_FILES: Final = 32
+MAX_FLAGS: Final = 64
 
 
 def _no_lone_surrogates(value: str) -> str:
@@ -67,7 +70,15 @@ def _no_lone_surrogates(value: str) -> str:
     return value
 
 
+def _no_nul(value: str) -> str:
+    if "\0" in value:
+        raise PydanticCustomError("nul", "No argument of a program can hold a NUL")
+    return value
+
+
 Text = Annotated[str, AfterValidator(_no_lone_surrogates)]
+Source = Annotated[Text, Field(max_length=MAX_SOURCE_CHARS)]
+Flag = Annotated[Text, Field(max_length=256), AfterValidator(_no_nul)]
 
 # Numbers are strict: "2" or true for a limit is a mistake of the sender, not a number.
 CpuSeconds = Annotated[float, Field(strict=True, ge=0.01, le=300, allow_inf_nan=False)]
@@ -132,8 +143,64 @@ class LcbChecker(_Request):
     type: Literal["lcb"] = Field(description="LiveCodeBench's comparison.")
 
 
+# Programs that come with a problem. Each runs in a cell of its own, under limits of its own.
+
+
+class _Scored(_Request):
+    """A checker that may give points where others only accept or reject."""
+
+    partial: Partial = Field(
+        default="reject",
+        description="When points accept a test: `reject` never, `accept` above 0, `score` from `full_score` on. "
+        "They are reported as `score` either way.",
+    )
+    full_score: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)] = Field(
+        default=1.0, description="The points of a right answer; looked at only where `partial` is `score`."
+    )
+
+
+class TestlibChecker(_Scored):
+    """A program written with testlib, called as `checker input output answer`; its exit status decides."""
+
+    type: Literal["testlib"] = Field(description="A program written with testlib.")
+    language: Literal["cpp"] = Field(default="cpp", description="C++17 with testlib.h on its include path.")
+    source: Source = Field(description="Includes testlib.h.")
+
+
+class KattisChecker(_Request):
+    """An output validator of the ICPC package format: `validator input answer feedback/ flags... < output`."""
+
+    type: Literal["kattis"] = Field(description="A program that exits with 42 to accept and 43 to reject.")
+    language: Text = Field(min_length=1, max_length=64, description="Name or alias of a language.")
+    source: Source | None = Field(default=None, description="The program. Exactly one of `source` and `files`.")
+    files: dict[FileName, Source] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_PROGRAM_FILES,
+        validate_default=True,
+        description="The program in several files, by their names: all C or C++ sources are compiled together; "
+        "of several Python files `main.py` runs.",
+    )
+    flags: tuple[Flag, ...] = Field(default=(), max_length=MAX_FLAGS, description="Further arguments.")
+
+    @field_validator("files")
+    @classmethod
+    def _exactly_one_program(cls, value: dict[str, str] | None, info: ValidationInfo) -> dict[str, str] | None:
+        # A source that was itself refused is absent here, and has its own error already.
+        if "source" in info.data and (info.data["source"] is None) == (value is None):
+            raise PydanticCustomError("source_xor_files", "Give exactly one of `source` and `files`")
+        return value
+
+
+class PythonChecker(_Scored):
+    """A Python program, called as `checker.py input answer output`; prints 1 to accept, as in open-r1/codeforces."""
+
+    type: Literal["python"] = Field(description="A Python program that prints 1 or 0.")
+    source: Source = Field(description="The program.")
+
+
 Checker = Annotated[
-    TokensChecker | ExactChecker | LinesChecker | LcbChecker,
+    TokensChecker | ExactChecker | LinesChecker | LcbChecker | TestlibChecker | KattisChecker | PythonChecker,
     Field(discriminator="type"),
 ]
 
@@ -698,7 +765,7 @@ _UNION_TAGS: Final = {
     None: _KINDS,
     "problem": frozenset({"inline", "stored"}),
     "inline": _KINDS,
-    "checker": frozenset({"tokens", "exact", "lines", "lcb"}),
+    "checker": frozenset({"tokens", "exact", "lines", "lcb", "testlib", "kattis", "python"}),
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
-from sandbox.checkers.base import Checker
+from sandbox.checkers.base import Checker, CheckerProgram, CheckerProtocol, JuryProgram, Partial, Scoring
 from sandbox.checkers.compare import Exact, Lcb, Lines, Tokens
 from sandbox.checkers.plain import Plain
 from sandbox.problem import Call, Problem, Test
@@ -95,7 +95,7 @@ def _call(problem: contract.CallProblem) -> Problem:
     )
 
 
-def _checker(checker: contract.Checker) -> Checker:
+def _checker(checker: contract.Checker) -> Checker | CheckerProgram:
     match checker:
         case contract.TokensChecker():
             return Tokens(checker.case_sensitive, checker.float_absolute, checker.float_relative)
@@ -105,6 +105,20 @@ def _checker(checker: contract.Checker) -> Checker:
             return Lcb()
         case contract.ExactChecker():
             return Exact()
+        case contract.TestlibChecker():
+            program = JuryProgram(checker.language, (("checker.cpp", checker.source.encode()),), uses_testlib=True)
+            return CheckerProgram(CheckerProtocol.TESTLIB, program, scoring=_scoring(checker))
+        case contract.KattisChecker():
+            texts = checker.files or {"checker": checker.source or ""}
+            program = JuryProgram(checker.language, tuple((name, text.encode()) for name, text in texts.items()))
+            return CheckerProgram(CheckerProtocol.KATTIS, program, checker.flags)
+        case contract.PythonChecker():
+            program = JuryProgram("python", (("checker.py", checker.source.encode()),))
+            return CheckerProgram(CheckerProtocol.PYTHON, program, scoring=_scoring(checker))
+
+
+def _scoring(checker: contract.TestlibChecker | contract.PythonChecker) -> Scoring:
+    return Scoring(Partial(checker.partial), checker.full_score)
 
 
 class LoadedProblems:
