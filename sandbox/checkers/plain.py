@@ -69,9 +69,9 @@ class Plain:
             return _wrong(f"{quote(result, at)} in place of {quote(expected, at)}")
         try:
             got = _read(result)
+            difference = Comparison(self.loose, self._tolerance()).difference(got, _read(expected), "")
         except (ValueError, RecursionError):
             return _wrong("the result is not one value in JSON")
-        difference = Comparison(self.loose, self._tolerance()).difference(got, _read(expected), "")
         return _ACCEPTED if difference is None else _wrong(difference)
 
 

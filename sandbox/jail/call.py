@@ -252,24 +252,33 @@ def plain(value: Any, level: int) -> object:
         if len(written) < len(pairs):
             raise NotPlain("dict with two keys that JSON writes alike")
         return written
+    return scalar(value)
+
+
+def scalar(value: Any) -> object:
+    """A value that holds no others as its exact plain type. Raises NotPlain."""
+    kind = type(value)
+    if kind in SCALARS:
+        return value
     for exact in (int, float, str):
         if issubclass(kind, exact):
             # The only way to an exact value that asks nothing of the subclass.
             return exact.__add__(value, exact())  # type: ignore[operator]
     numpy = sys.modules.get("numpy")
     if numpy is not None and issubclass(kind, numpy.generic):
-        return plain(value.item(), level + 1)
+        value = value.item()
+        if type(value) in SCALARS:
+            return value
     raise NotPlain(type_name(kind))
 
 
 def key_text(key: object) -> str:
     """A dict's key as JSON has it. Raises NotPlain."""
-    key = plain(key, MAX_DEPTH + 1) if isinstance(key, (int, float, str)) or key is None else key
-    if type(key) is str:
-        return key
-    if type(key) in SCALARS:
-        return "".join(write(key, 0))
-    raise NotPlain(f"dict with keys of type {type_name(type(key))}")
+    try:
+        key = scalar(key)
+    except NotPlain as what:
+        raise NotPlain(f"dict with keys of type {what}") from None
+    return key if isinstance(key, str) else "".join(write(key, 0))
 
 
 def type_name(kind: type) -> str:

@@ -1,0 +1,172 @@
+"""Comparing plain data: what is equal, what a message says, and results that are made to cost their reader."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from sandbox.checkers.base import CheckerOutcome
+from sandbox.checkers.plain import Plain
+from sandbox.errors import CheckerRefused
+from sandbox.verdicts import Verdict
+from tests.sandbox.calling import json_text
+
+ACCEPTED = CheckerOutcome(Verdict.ACCEPTED)
+
+
+def check(got: str | bytes, want: str | bytes, checker: Plain | None = None) -> CheckerOutcome:
+    texts = [text.encode() if isinstance(text, str) else text for text in (got, want)]
+    return (checker or Plain()).check(memoryview(texts[0]), texts[1])
+
+
+def accepts(got: str, want: str, checker: Plain | None = None) -> bool:
+    return check(got, want, checker).verdict is Verdict.ACCEPTED
+
+
+#: (result, expected, equal, equal if loose)
+PAIRS = [
+    ("1", "1", True, True),
+    ("1", "2", False, False),
+    ("true", "1", False, True),
+    ("1", "true", False, True),
+    ("false", "0", False, True),
+    ("false", "0.0", False, True),
+    ("1", "1.0", False, True),
+    ("1.0", "1", False, True),
+    ("1.0", "1.5", False, False),
+    ("-0.0", "0.0", True, True),
+    ("0", "-0.0", False, True),
+    ("0.30000000000000004", "0.3", False, False),
+    ("9007199254740993", "9007199254740992.0", False, False),
+    ("null", "0", False, False),
+    ("null", "false", False, False),
+    ("null", '""', False, False),
+    ('"1"', "1", False, False),
+    ('"a"', '"A"', False, False),
+    ('"\u00e9"', '"e\u0301"', False, False),
+    ("[]", "{}", False, False),
+    ("[]", "null", False, False),
+    ("[1,2]", "[2,1]", False, False),
+    ("[1,2]", "[1,2,3]", False, False),
+    ("[1,[2]]", "[1,[2]]", True, True),
+    ("[[1],2]", "[1,[2]]", False, False),
+    ("[true,[1.0]]", "[1,[1]]", False, True),
+    ('{"a":1,"b":2}', '{"b":2,"a":1}', True, True),
+    ('{"a":1,"b":2}', '{"b":1,"a":2}', False, False),
+    ('{"a":1}', '{"b":1}', False, False),
+    ('{"a":true}', '{"a":1}', False, True),
+    ('{"a":1,"a":1}', '{"a":1,"b":1}', False, False),
+    ('{"a":1,"b":1}', '{"a":1}', False, False),
+    ("7" * 5000, "7" * 5000, True, True),
+    ("7" * 5000, "7" * 4999 + "8", False, False),
+    ("[" + "7" * 5000 + ",1]", "[" + "7" * 5000 + ",true]", False, True),
+    ("1" + "0" * 22, "1e22", False, True),
+    ("1" + "0" * 700, "1e300", False, False),
+]
+
+
+@pytest.mark.parametrize(("got", "want", "equal", "loosely"), PAIRS)
+def test_equality(got: str, want: str, equal: bool, loosely: bool) -> None:
+    assert (accepts(got, want), accepts(got, want, Plain(loose=True))) == (equal, loosely)
+
+
+TOLERANCES = [
+    ("1.000001", "1.0", Plain(float_absolute=1e-6), True),
+    ("1.0000011", "1.0", Plain(float_absolute=1e-6), False),
+    ("1000.9", "1000.0", Plain(float_relative=1e-3), True),
+    ("1001.1", "1000.0", Plain(float_relative=1e-3), False),
+    ("[[0.1,2.0]]", "[[0.1000001,2.0]]", Plain(float_absolute=1e-6), True),
+    ("1000001", "1000000", Plain(float_absolute=5.0), False),
+    ("1", "1.0", Plain(float_absolute=1.0), False),
+    ("1", "1.5", Plain(loose=True, float_absolute=1.0), True),
+    ("1.5", "1", Plain(loose=True, float_absolute=1.0), True),
+    ("true", "1.5", Plain(loose=True, float_absolute=1.0), True),
+    ("1000001", "1000000", Plain(loose=True, float_absolute=5.0), False),
+    ("NaN", "0.0", Plain(loose=True, float_absolute=1e308), False),
+    ("Infinity", "1e308", Plain(loose=True, float_relative=1e308), False),
+    ('"1.0"', '"1.1"', Plain(float_absolute=1.0), False),
+]
+
+
+@pytest.mark.parametrize(("got", "want", "checker", "alike"), TOLERANCES)
+def test_tolerances_are_for_floats(got: str, want: str, checker: Plain, alike: bool) -> None:
+    assert accepts(got, want, checker) is alike
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, float("nan"), float("inf")])
+def test_a_tolerance_must_be_finite_and_not_negative(tolerance: float) -> None:
+    with pytest.raises(CheckerRefused):
+        Plain(float_absolute=tolerance)
+    with pytest.raises(CheckerRefused):
+        Plain(float_relative=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "message"),
+    [
+        ("3", "4", "3 in place of 4"),
+        ("[1,[2,3]]", "[1,[2,4]]", "at [1][1]: 3 in place of 4"),
+        ('{"a b":[true]}', '{"a b":[1]}', 'at ["a b"][0]: true in place of 1'),
+        ('{"a":1}', '{"b":1}', 'at ["b"]: missing'),
+        ("[[1,2],[3]]", "[[1],[2,3]]", "at [0]: 2 items in place of 1"),
+        ("[1,2]", "[1]", "'[1,2]' in place of '[1]'"),
+        ('"x\ty"', '"z\\ty"', "the result is not one value in JSON"),
+        ("null", '"text"', "'null' in place of '\"text\"'"),
+    ],
+)
+def test_a_message_shows_the_first_difference(got: str, want: str, message: str) -> None:
+    assert check(got, want) == CheckerOutcome(Verdict.WRONG_ANSWER, message)
+
+
+def test_a_message_quotes_little_of_long_data() -> None:
+    outcome = check(json_text(["x" * 100_000, "y"]), json_text(["x" * 100_000, "z"]))
+    assert outcome.message == 'at [1]: "y" in place of "z"'
+    assert len(check(json_text(["x" * 100_000]), json_text(["z" * 100_000])).message) < 300
+
+
+GARBAGE = ["", " ", "}", "[", "1 2", "1}{", "nul", "'a'", "01", "+1", "0x1", "[1,]", '{"a"}', '"\ud83d', "\ufeff1"]
+
+
+@pytest.mark.parametrize("got", GARBAGE)
+def test_what_is_no_json_is_wrong_whatever_was_expected(got: str) -> None:
+    text = got.encode("utf-8", "surrogatepass")
+    for want in ("1", "null", "[1]", '{"a":1}', '"a"'):
+        assert check(text, want).verdict is Verdict.WRONG_ANSWER
+
+
+def test_bytes_that_are_no_utf8_are_wrong() -> None:
+    assert check(b'"\xff"', '"a"').verdict is Verdict.WRONG_ANSWER
+
+
+def test_half_a_surrogate_pair_is_a_character_that_nothing_equals() -> None:
+    assert check('"\ud800"'.encode("utf-8", "surrogatepass"), '"a"').verdict is Verdict.WRONG_ANSWER
+
+
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "lists in lists": lambda: b"[" * 30_000_000,
+    "many lists": lambda: b"[" + b"[]," * 10_000_000 + b"[]]",
+    "many numbers": lambda: b"[" + b"1," * 15_000_000 + b"1]",
+    "many digits": lambda: b"[" + b"7" * 30_000_000 + b"]",
+    "a float of many digits": lambda: b"[0." + b"7" * 30_000_000 + b"]",
+    "a long string": lambda: b'["' + b"x" * 30_000_000 + b'"]',
+    "white space": lambda: b"[1" + b" " * 30_000_000 + b"]",
+}
+
+
+@pytest.mark.parametrize("what", BOMBS)
+@pytest.mark.parametrize("want", [b"[1]", b"[" + b"1" * 200_000 + b"]"], ids=["short", "long"])
+def test_a_result_that_is_made_to_cost_its_reader_costs_little(what: str, want: bytes) -> None:
+    text = BOMBS[what]()
+    started = time.process_time()
+    assert check(text, want).verdict is Verdict.WRONG_ANSWER or what == "white space"
+    # Python would need seconds, and gigabytes, to read any but the last two; a loaded host is no faster.
+    assert time.process_time() - started < 1.0
+
+
+def test_depth_is_no_danger() -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    assert accepts(deep, deep)
+    other = "[" * 99_999 + "]" * 99_999
+    assert not accepts(other, deep)
