@@ -23,8 +23,11 @@ from sandbox.run import FIRST_EXTRA_FD, Output, RunRecord
 from sandbox.stdin import Stdin
 from sandbox.verdicts import Verdict
 
-#: Half of what the ICPC package format gives a validator; of each file that a checker writes, feedback too, 1 MiB.
+#: Half of what the ICPC package format gives a validator.
 MEMORY_BYTES = 2**30
+
+#: How large each file that a checker writes may be, feedback too, beyond the size of the output it looks at: one that
+#: quotes a huge token is not at fault, or whoever prints one could choose to have no reward rather than a bad one.
 OUTPUT_BYTES = 2**20
 
 #: Where a checker finds what it is given: three descriptors, in the order of `extra_fds`.
@@ -113,15 +116,18 @@ class ProgramChecking:
             given, answer = opened(test.stdin.open()), opened(Stdin(test.expected).open())
             written = opened(read_only(output))
             stdin = opened(read_only(output) if self._rules.output_on_stdin else Stdin(b"").open())
+            request = self._jury.request(stdin, (*self._rules.arguments(_PLACES), *self._flags))
+            limits = replace(request.limits, output_bytes=OUTPUT_BYTES + len(output))
             request = replace(
-                self._jury.request(stdin, (*self._rules.arguments(_PLACES), *self._flags)),
+                request,
+                limits=limits,
                 extra_fds=(given, written, answer),
                 directories=self._rules.directories,
                 collect=self._rules.collect,
             )
             record = self._jury.run(request)
         try:
-            outcome = programs.outcome(self._protocol, _account(record, self._jury.limits), self._scoring)
+            outcome = programs.outcome(self._protocol, _account(record, limits), self._scoring)
             return outcome, record.evidence.over_cpu or record.evidence.over_wall
         finally:
             record.close()
