@@ -24,11 +24,11 @@ class UnknownLanguage(SandboxError):
 
 
 class CheckerRefused(SandboxError):
-    """The problem's checker cannot be built. `part` names what of it is at fault, such as "source", where known."""
+    """The problem's checker cannot be built. `field` is what of the problem is at fault, such as "checker.source"."""
 
-    def __init__(self, message: str, *, part: str = "") -> None:
+    def __init__(self, message: str, *, field: str = "checker") -> None:
         super().__init__(message)
-        self.part = part
+        self.field = field
 
 
 class GraderFault(SandboxError):

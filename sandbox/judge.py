@@ -18,8 +18,6 @@ from sandbox import compiling, languages, prebuilt
 from sandbox.calls import CallTrials
 from sandbox.cell import Cell
 from sandbox.cgroups import open_cgroups
-from sandbox.checkers.base import Checker, CheckerProgram
-from sandbox.checking import checking
 from sandbox.compiling import Compiled, Compiler
 from sandbox.config import SandboxConfig
 from sandbox.errors import GraderFault
@@ -27,7 +25,7 @@ from sandbox.interactive import Referee, RefereedTrials, deciding
 from sandbox.jury import Workshop
 from sandbox.languages import Language
 from sandbox.pressure import Stall, Turn, cpu_was_short, memory_was_short, stall
-from sandbox.problem import CompileResult, Judgement, OnTest, Stop, Submission, Test, TestResult
+from sandbox.problem import CompileResult, Judgement, Limits, OnTest, Problem, Stop, Submission, Test, TestResult
 from sandbox.run import Action, RunRecord, RunRequest
 from sandbox.trials import DrivenTrial, StdioTrials, Trial, Trials, failure_message
 from sandbox.verdicts import LIMIT_VERDICTS, Verdict
@@ -109,12 +107,12 @@ class Judge:
                 run_s=time.monotonic() - started,
             )
 
-    def vet(self, checker: Checker | CheckerProgram, *, cancel_fd: int | None = None) -> None:
-        """See that the checker is of use: one that is a program is compiled, and kept so.
+    def vet(self, problem: Problem, *, cancel_fd: int | None = None) -> None:
+        """See that what decides on the problem is of use: programs among it are compiled, and kept so.
 
         Raises CheckerRefused, GraderFault, Cancelled.
         """
-        with contextlib.closing(checking(checker, self._workshop, cancel_fd)) as vetted:
+        with contextlib.closing(deciding(problem, self._workshop, Limits(), cancel_fd)) as vetted:
             _twice(vetted.prepare)
 
     # -- cells

@@ -61,11 +61,12 @@ class Jury:
     def __init__(self, program: JuryProgram, workshop: Workshop, limits: Limits, cancel_fd: int | None) -> None:
         """`limits` hold for each of its runs.
 
-        Raises CheckerRefused where no such program can be had here; its `part` names the field at fault.
+        Raises CheckerRefused where no such program can be had here; its `field` names what is at fault.
         """
         self._workshop = workshop
         self._limits = limits
         self._cancel_fd = cancel_fd
+        self._field = program.field
         self._language, self._files = _settled(program, workshop.config)
         self._artefact_fd: int | None = None
         self._cell: Cell | None = None
@@ -79,7 +80,7 @@ class Jury:
         if self._language.compile:
             if self._artefact_fd is None:
                 compiled = self._workshop.compiler.compile(self._language, self._files, self._cancel_fd)
-                _refuse_unless_ok(compiled.result)
+                _refuse_unless_ok(compiled.result, self._field)
                 self._artefact_fd = compiled.artefact_fd
         elif self._language.checks_python and self._key not in self._workshop.known_good:
             self._open_python_cell()
@@ -146,17 +147,17 @@ class Jury:
             record.close()
         if not result.ok and self._key in self._workshop.known_good:
             raise GraderFault("a jury program that compiled before does not compile in a new cell")
-        _refuse_unless_ok(result)
+        _refuse_unless_ok(result, self._field)
         if len(self._workshop.known_good) >= _MOST_KNOWN_GOOD:
             self._workshop.known_good.clear()
         self._workshop.known_good.add(self._key)
         return cell
 
 
-def _refuse_unless_ok(result: CompileResult) -> None:
+def _refuse_unless_ok(result: CompileResult, field: str) -> None:
     if not result.ok:
         said = result.message.strip()[:_REFUSAL_CHARS]
-        raise CheckerRefused(f"does not compile: {said}", part="source")
+        raise CheckerRefused(f"does not compile: {said}", field=field)
 
 
 def _settled(program: JuryProgram, config: SandboxConfig) -> tuple[Language, Mapping[str, bytes]]:
@@ -165,7 +166,7 @@ def _settled(program: JuryProgram, config: SandboxConfig) -> tuple[Language, Map
         language = languages.resolve(program.language)
         languages.version(language)
     except UnknownLanguage as error:
-        raise CheckerRefused(str(error), part="language") from error
+        raise CheckerRefused(str(error), field=f"{program.field.rpartition('.')[0]}.language") from error
     if program.uses_testlib:
         language = testlib.language(config)
     files = dict(program.files)
@@ -174,13 +175,14 @@ def _settled(program: JuryProgram, config: SandboxConfig) -> tuple[Language, Map
         return language, {language.source_name: text}
     if language.checks_python:
         if language.source_name not in files:
-            raise CheckerRefused(f"of several Python files one must be {language.source_name}", part="files")
+            raise CheckerRefused(f"of several Python files one must be {language.source_name}", field=program.field)
         return language, files
     main = f"/prog/{language.source_name}"
     if PurePath(language.version_command[0]).name not in _OF_SEVERAL_FILES or main not in language.compile:
-        raise CheckerRefused(f"a program in {language.name} can be of one file only", part="files")
+        raise CheckerRefused(f"a program in {language.name} can be of one file only", field=program.field)
     sources = [f"/prog/{name}" for name in sorted(files) if name.endswith(_SOURCES)]
     if not sources:
-        raise CheckerRefused(f"none of the files is a source: their names end in {', '.join(_SOURCES)}", part="files")
+        names = ", ".join(_SOURCES)
+        raise CheckerRefused(f"none of the files is a source: their names end in {names}", field=program.field)
     at = language.compile.index(main)
     return replace(language, compile=(*language.compile[:at], *sources, *language.compile[at + 1 :])), files

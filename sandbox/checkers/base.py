@@ -36,6 +36,8 @@ class JuryProgram:
     """Names and texts. Of several C or C++ files all are compiled together; of several Python files `main.py` runs."""
     uses_testlib: bool = False
     """Whether it includes testlib.h; the language is then C++."""
+    field: str = "checker.source"
+    """Where the problem holds its text, for whoever is told that it is of no use."""
 
 
 class CheckerProtocol(enum.StrEnum):

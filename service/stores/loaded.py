@@ -110,7 +110,10 @@ def _checker(checker: contract.Checker) -> Checker | CheckerProgram:
             return CheckerProgram(CheckerProtocol.TESTLIB, program, scoring=_scoring(checker))
         case contract.KattisChecker():
             texts = checker.files or {"checker": checker.source or ""}
-            program = JuryProgram(checker.language, tuple((name, text.encode()) for name, text in texts.items()))
+            files = tuple((name, text.encode()) for name, text in texts.items())
+            program = JuryProgram(
+                checker.language, files, field="checker.source" if checker.files is None else "checker.files"
+            )
             return CheckerProgram(CheckerProtocol.KATTIS, program, checker.flags)
         case contract.PythonChecker():
             program = JuryProgram("python", (("checker.py", checker.source.encode()),))

@@ -38,7 +38,7 @@ def judge(sandbox_config: SandboxConfig) -> Iterator[Judge]:
 def test_a_checker_that_never_ends_is_ended_and_not_asked_again_for_every_test(
     judge: Judge, deed: bytes, message: str
 ) -> None:
-    judge.vet(by_testlib("deeds"))
+    judge.vet(problem(checker=by_testlib("deeds")))
     started = time.monotonic()
     results = judged(judge, by_testlib("deeds"), *[(deed + b"\n%02d\n" % number, b"") for number in range(50)])
     assert time.monotonic() - started < 30

@@ -241,9 +241,9 @@ def test_ends_of_a_python_checker(judge: Judge, expression: str, expected: tuple
         (by_kattis("cpp", {"v.cpp": "int main() { return undeclared; }"}), "source", "undeclared"),
         (by_python("def f(:"), "source", "SyntaxError"),
         (by_kattis("cobol", {"v.cob": ""}), "language", "unknown language"),
-        (by_kattis("python", {"a.py": "", "b.py": ""}), "files", "main.py"),
-        (by_kattis("cpp", {"a.h": "", "b.h": ""}), "files", "none of the files is a source"),
-        (by_kattis("c", {"a.py": "", "b.h": ""}), "files", "none of the files is a source"),
+        (by_kattis("python", {"a.py": "", "b.py": ""}), "source", "main.py"),
+        (by_kattis("cpp", {"a.h": "", "b.h": ""}), "source", "none of the files is a source"),
+        (by_kattis("c", {"a.py": "", "b.h": ""}), "source", "none of the files is a source"),
     ],
 )
 def test_a_checker_that_is_of_no_use_is_refused_before_anything_runs(
@@ -253,9 +253,9 @@ def test_a_checker_that_is_of_no_use_is_refused_before_anything_runs(
     submission = Submission(problem((b"", b""), checker=checker), "python", b"print()", ROOMY)
     with pytest.raises(CheckerRefused, match=message) as caught:
         judge.judge(submission, on_test=ran.append)
-    assert caught.value.part == part
+    assert caught.value.field == f"checker.{part}"
     with pytest.raises(CheckerRefused, match=message):
-        judge.vet(checker)
+        judge.vet(problem(checker=checker))
     assert ran == []
 
 
@@ -269,9 +269,9 @@ def test_without_the_header_testlib_checkers_are_refused(
 
 def test_a_vetted_checker_is_not_compiled_again(judge: Judge) -> None:
     checker = by_kattis("cpp", {"v.cpp": "int main() { return 42; }"})
-    judge.vet(checker)
+    judge.vet(problem(checker=checker))
     before = judge.cells_started
-    judge.vet(checker)
+    judge.vet(problem(checker=checker))
     assert judge.cells_started == before
 
 
