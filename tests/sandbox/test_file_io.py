@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sandbox.checkers.base import CheckerProgram, CheckerProtocol, JuryProgram
 from sandbox.judge import Judge
 from sandbox.problem import Limits, Submission, TestResult
 from sandbox.verdicts import Verdict
@@ -181,3 +182,17 @@ def test_the_output_file_is_no_part_of_the_programs_memory(judge: Judge) -> None
     assert result.verdict is Verdict.ACCEPTED
     assert result.memory_bytes is not None
     assert result.memory_bytes < 32 * MB
+
+
+@pytest.mark.parametrize("size", [2, 300_000])
+def test_a_checker_that_is_a_program_reads_both_files(judge: Judge, size: int) -> None:
+    source = b"import sys\ngiven, _, output = (open(n).read() for n in sys.argv[1:])\nprint(int(output == 2 * given))\n"
+    checker = CheckerProgram(CheckerProtocol.PYTHON, JuryProgram("python", (("main.py", source),)))
+    twice = replace(problem((b"x" * size, b"")), checker=checker, **BOTH)  # type: ignore[arg-type]
+    programs = [
+        f"import os; os.umask(0o077); open('sum.out', 'w').write({factor} * open('sum.in').read())" for factor in (2, 3)
+    ]
+
+    found = [judge.judge(Submission(twice, "python", program.encode(), LIMITS)).tests[0] for program in programs]
+
+    assert verdicts(found) == [Verdict.ACCEPTED, Verdict.WRONG_ANSWER], found[0].checker_message
