@@ -33,7 +33,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sandbox.verdicts import Verdict
 
-Kind = Literal["stdio", "call"]
+Kind = Literal["stdio", "call", "interactive"]
 Stop = Literal["never", "first_failure"]
 Taxonomy = Literal["first_failure", "any_wrong", "strict"]
 Category = Literal["correct", "optimization_failure", "correctness_failure", "format_error"]
@@ -54,6 +54,7 @@ MAX_SOURCE_CHARS: Final = 4 * 2**20
 MAX_COMPLETION_CHARS: Final = 16 * 2**20
 MAX_PROGRAM_FILES: Final = 32
 MAX_FLAGS: Final = 64
+MAX_PASSES: Final = 100
 
 
 def _no_lone_surrogates(value: str) -> str:
@@ -90,6 +91,7 @@ Points = Annotated[float, Field(strict=True, ge=0, le=1e9, allow_inf_nan=False)]
 GroupName = Annotated[Text, Field(min_length=1, max_length=64)]
 FileName = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
 """One path component that no tool or protocol on its way reads anything into."""
+Passes = Annotated[int, Field(strict=True, ge=1, le=MAX_PASSES)]
 Tolerance = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 
 
@@ -203,6 +205,22 @@ Checker = Annotated[
     TokensChecker | ExactChecker | LinesChecker | LcbChecker | TestlibChecker | KattisChecker | PythonChecker,
     Field(discriminator="type"),
 ]
+
+
+# Interactors are such programs too, of two of these kinds.
+
+
+class TestlibInteractor(TestlibChecker):
+    """A program written with testlib, called as `interactor input tout answer`; what it leaves in `tout` is for the
+    checker, if there is one.
+    """
+
+
+class KattisInteractor(KattisChecker):
+    """An interactive output validator of the ICPC package format: `validator input answer feedback/ flags...`."""
+
+
+Interactor = Annotated[TestlibInteractor | KattisInteractor, Field(discriminator="type")]
 
 
 class PlainChecker(_Request):
@@ -375,11 +393,27 @@ class StdioProblem(BaseProblem):
         examples=["output.txt"],
     )
 
+    passes: Passes = Field(
+        default=1,
+        description="How often a `kattis` checker may have the program run on one test, from the second time on with "
+        "the `nextpass.in` that the checker left.",
+    )
+
     @field_validator("output_file")
     @classmethod
     def _not_the_input(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and value == info.data.get("input_file"):
             raise PydanticCustomError("same_file", "Input and output are two files")
+        return value
+
+    @field_validator("passes")
+    @classmethod
+    def _can_be_asked_for(cls, value: int, info: ValidationInfo) -> int:
+        # A checker that was itself refused is absent here, and has its own error already.
+        if value > 1 and "checker" in info.data and not isinstance(info.data["checker"], KattisChecker):
+            raise PydanticCustomError("one_pass", "Only a checker of the type kattis can ask for another pass")
+        if value > 1 and (info.data.get("input_file") is not None or info.data.get("output_file") is not None):
+            raise PydanticCustomError("passes_of_files", "Problems of several passes have no input or output files")
         return value
 
 
@@ -470,10 +504,73 @@ class CallProblem(BaseProblem):
         return value
 
 
+class InteractiveTest(BaseTest):
+    """One conversation: what the interactor is told beforehand."""
+
+    input: Text = Field(description="The interactor's input file. The program never sees it.")
+    output: Text = Field(default="", description="The interactor's answer file.")
+
+    @property
+    def given(self) -> str:
+        return self.input
+
+    @property
+    def wanted(self) -> str:
+        return self.output
+
+
+class InteractiveProblem(BaseProblem):
+    """A program that talks, over stdin and stdout, with a program that comes with the problem."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "kind": "interactive",
+                    "tests": [{"input": "617283\n", "output": "20\n"}],
+                    "interactor": {
+                        "type": "kattis",
+                        "language": "python",
+                        "source": "import sys\nsecret = int(open(sys.argv[1]).read())\n...\nsys.exit(42)\n",
+                    },
+                }
+            ]
+        }
+    )
+
+    kind: Literal["interactive"] = Field(description="How the program is driven: beside an interactor.")
+    tests: tuple[InteractiveTest, ...] = Field(
+        max_length=MAX_TESTS,
+        json_schema_extra={"minItems": 1},
+        description="At least one: an empty list would accept everything.",
+    )
+    interactor: Interactor = Field(description="What the program talks with; it accepts or rejects.")
+    checker: TestlibChecker | None = Field(
+        default=None, description="Looks at what a testlib interactor that accepted has left, as the output."
+    )
+    passes: Passes = Field(
+        default=1, description="How often a Kattis validator may have the program run anew, by `nextpass.in`."
+    )
+
+    @field_validator("checker")
+    @classmethod
+    def _has_something_to_look_at(cls, value: TestlibChecker | None, info: ValidationInfo) -> TestlibChecker | None:
+        if value is not None and isinstance(info.data.get("interactor"), KattisInteractor):
+            raise PydanticCustomError("nothing_to_check", "A Kattis validator leaves nothing for a checker")
+        return value
+
+    @field_validator("passes")
+    @classmethod
+    def _can_be_asked_for(cls, value: int, info: ValidationInfo) -> int:
+        if value > 1 and isinstance(info.data.get("interactor"), TestlibInteractor):
+            raise PydanticCustomError("one_pass", "Only a Kattis validator can ask for another pass")
+        return value
+
+
 # `Field(discriminator=...)` rather than `Discriminator(...)`: it looks the kind up in the JSON itself, where a
 # function would be handed a copy of every test.
 Problem = Annotated[
-    StdioProblem | CallProblem,
+    StdioProblem | CallProblem | InteractiveProblem,
     Field(
         discriminator="kind",
         description="What a program is graded against. Immutable: its id is the hash of its content.",
@@ -631,13 +728,17 @@ class ProblemInfo(_Response):
     test_count: int = Field(description="Number of tests.")
     longest_input_bytes: int = Field(description="Input length of the longest test in UTF-8 bytes.")
     tests: tuple[TestInfo, ...] = Field(description="In the problem's order.")
-    checker: Checker | PlainChecker = Field(description="How outputs, or returned values, are compared.")
+    checker: Checker | PlainChecker | None = Field(
+        description="How outputs, or returned values, are compared; null where the interactor's word is the last."
+    )
     limits: ProblemLimits = Field(description="Limits of each test's run.")
     exit_code: Literal["strict", "ignore"] = Field(description="What a non-zero exit means.")
     groups: dict[str, PointGroup] = Field(default={}, description="How points become the score.")
     input_file: str | None = Field(default=None, description="Where the program finds its input, if not on stdin.")
     output_file: str | None = Field(default=None, description="Where it leaves its output, if not on stdout.")
     function: str | None = Field(default=None, description="The function that is called, if the program is not run.")
+    interactor: Interactor | None = Field(default=None, description="What the program talks with, if it does.")
+    passes: int = Field(default=1, description="How often the program may be run on one test.")
 
 
 class TestRow(_Response):
@@ -765,6 +866,7 @@ _UNION_TAGS: Final = {
     None: _KINDS,
     "problem": frozenset({"inline", "stored"}),
     "inline": _KINDS,
+    "interactor": frozenset({"testlib", "kattis"}),
     "checker": frozenset({"tokens", "exact", "lines", "lcb", "testlib", "kattis", "python"}),
 }
 
@@ -870,4 +972,6 @@ def describe(problem: Problem) -> ProblemInfo:
         input_file=problem.input_file if isinstance(problem, StdioProblem) else None,
         output_file=problem.output_file if isinstance(problem, StdioProblem) else None,
         function=problem.function if isinstance(problem, CallProblem) else None,
+        interactor=problem.interactor if isinstance(problem, InteractiveProblem) else None,
+        passes=problem.passes if isinstance(problem, StdioProblem | InteractiveProblem) else 1,
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sandbox.checkers.base import Checker, CheckerProgram, CheckerProtocol, JuryProgram, Partial, Scoring
 from sandbox.checkers.compare import Exact, Lcb, Lines, Tokens
 from sandbox.checkers.plain import Plain
-from sandbox.problem import Call, Problem, Test
+from sandbox.problem import Call, Dialogue, Problem, Test
 from sandbox.stdin import Stdin
 from service import contract
 from service.points import Plan, plan
@@ -47,6 +47,8 @@ def load(problem: contract.Problem) -> LoadedProblem:
             judged = _stdio(problem)
         case contract.CallProblem():
             judged = _call(problem)
+        case contract.InteractiveProblem():
+            judged = _interactive(problem)
     return LoadedProblem(
         problem=judged,
         input_chars=tuple(len(test.given) for test in problem.tests),
@@ -73,6 +75,7 @@ def _stdio(problem: contract.StdioProblem) -> Problem:
         ignore_exit_code=problem.exit_code == "ignore",
         input_file=problem.input_file,
         output_file=problem.output_file,
+        passes=problem.passes,
     )
 
 
@@ -95,6 +98,26 @@ def _call(problem: contract.CallProblem) -> Problem:
     )
 
 
+def _interactive(problem: contract.InteractiveProblem) -> Problem:
+    tests = tuple(
+        Test(
+            index=index,
+            name=test.name,
+            input_length=contract.input_length(test.input, "bytes"),
+            stdin=Stdin(test.input.encode()),
+            expected=test.output.encode(),
+        )
+        for index, test in enumerate(problem.tests)
+    )
+    return Problem(
+        tests,
+        _program(problem.interactor, "interactor"),
+        ignore_exit_code=problem.exit_code == "ignore",
+        dialogue=Dialogue(None if problem.checker is None else _program(problem.checker, "checker")),
+        passes=problem.passes,
+    )
+
+
 def _checker(checker: contract.Checker) -> Checker | CheckerProgram:
     match checker:
         case contract.TokensChecker():
@@ -105,19 +128,29 @@ def _checker(checker: contract.Checker) -> Checker | CheckerProgram:
             return Lcb()
         case contract.ExactChecker():
             return Exact()
+        case contract.TestlibChecker() | contract.KattisChecker() | contract.PythonChecker():
+            return _program(checker, "checker")
+
+
+def _program(
+    given: contract.TestlibChecker | contract.KattisChecker | contract.PythonChecker, field: str
+) -> CheckerProgram:
+    """The program that stands in that field of a problem."""
+    match given:
         case contract.TestlibChecker():
-            program = JuryProgram(checker.language, (("checker.cpp", checker.source.encode()),), uses_testlib=True)
-            return CheckerProgram(CheckerProtocol.TESTLIB, program, scoring=_scoring(checker))
+            text = (("checker.cpp", given.source.encode()),)
+            program = JuryProgram(given.language, text, uses_testlib=True, field=f"{field}.source")
+            return CheckerProgram(CheckerProtocol.TESTLIB, program, scoring=_scoring(given))
         case contract.KattisChecker():
-            texts = checker.files or {"checker": checker.source or ""}
+            texts = given.files or {"checker": given.source or ""}
             files = tuple((name, text.encode()) for name, text in texts.items())
-            program = JuryProgram(
-                checker.language, files, field="checker.source" if checker.files is None else "checker.files"
+            part = "source" if given.files is None else "files"
+            return CheckerProgram(
+                CheckerProtocol.KATTIS, JuryProgram(given.language, files, field=f"{field}.{part}"), given.flags
             )
-            return CheckerProgram(CheckerProtocol.KATTIS, program, checker.flags)
         case contract.PythonChecker():
-            program = JuryProgram("python", (("checker.py", checker.source.encode()),))
-            return CheckerProgram(CheckerProtocol.PYTHON, program, scoring=_scoring(checker))
+            program = JuryProgram("python", (("checker.py", given.source.encode()),), field=f"{field}.source")
+            return CheckerProgram(CheckerProtocol.PYTHON, program, scoring=_scoring(given))
 
 
 def _scoring(checker: contract.TestlibChecker | contract.PythonChecker) -> Scoring:

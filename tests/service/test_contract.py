@@ -488,6 +488,8 @@ def test_a_description_holds_counts_and_lengths_but_no_data() -> None:
         "input_file": "a.in",
         "output_file": None,
         "function": None,
+        "interactor": None,
+        "passes": 1,
     }
     assert info.limits == problem.limits
     assert "secret" not in info.model_dump_json()
