@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 #: Where set-up puts the header that checkers of the testlib kind include.
@@ -19,6 +20,11 @@ class SandboxConfig:
     compile_cache_bytes: int = 2 * 2**30
     uid_base: int = 700_000
     """First of the host uids that cells use; 256 for each worker slot, none of which may belong to an account."""
+
+    languages: frozenset[str] | None = None
+    """Ids of the languages that are offered where they are installed; None for all. Fewer make cells start sooner."""
+    time_factors: Mapping[str, float] = field(default_factory=dict)
+    """By language id: what its programs' time limits are multiplied by, beside what a request says. 1.0 unless named."""
 
     testlib: Path = TESTLIB
     """The header `testlib.h`; where there is none, checkers and interactors written with it are refused."""

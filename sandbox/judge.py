@@ -27,6 +27,7 @@ from sandbox.languages import Language
 from sandbox.pressure import Stall, Turn, cpu_was_short, memory_was_short, stall
 from sandbox.problem import CompileResult, Judgement, Limits, OnTest, Problem, Stop, Submission, Test, TestResult
 from sandbox.run import Action, RunRecord, RunRequest
+from sandbox.starting import scaled
 from sandbox.trials import DrivenTrial, StdioTrials, Trial, Trials, failure_message
 from sandbox.verdicts import LIMIT_VERDICTS, Verdict
 
@@ -91,6 +92,8 @@ class Judge:
         """
         language = languages.resolve(submission.language)
         version = languages.version(language)
+        factor = self._config.time_factors.get(language.id, 1.0)
+        submission = replace(submission, limits=scaled(submission.limits, factor))
         run = _Run(self, submission, language, cancel_fd, on_test)
         with run:
             started = time.monotonic()

@@ -60,11 +60,11 @@ def build(config: SandboxConfig) -> None:
         if (header := testlib.header(config)) is not None and not header.shown.exists():
             with _new(header.shown) as new:
                 shutil.copy(config.testlib, new / testlib.NAME)
-        for language in installed():
+        for language in installed(config.languages):
             if language.header and not _header(config, language).exists():
                 with _new(_header(config, language)) as new:
                     _precompile(language, new)
-        for made, language in _shared().items():
+        for made, language in _shared(config).items():
             if not _shown(config, made, language).exists():
                 with _new(_shown(config, made, language)) as new:
                     _make(made, new)
@@ -92,12 +92,12 @@ def binds(config: SandboxConfig) -> dict[str, Path]:
     }
     if (header := testlib.header(config)) is not None:
         paths[header.in_jail] = header.shown
-    for language in installed():
+    for language in installed(config.languages):
         if language.header:
             paths[f"{HEADERS_IN_JAIL}/{language.id}"] = _header(config, language)
         for pattern in language.host_paths:
             paths |= {str(path): path for path in Path("/").glob(pattern.removeprefix("/"))}
-    for made, language in _shared().items():
+    for made, language in _shared(config).items():
         paths[made.in_jail] = _shown(config, made, language)
     return paths
 
@@ -115,10 +115,10 @@ def _header(config: SandboxConfig, language: Language) -> Path:
     return config.prebuilt_dir / f"{language.id}-{_key(version(language), *language.header)}"
 
 
-def _shared() -> dict[Prebuilt, Language]:
-    """What installed languages have prebuilt, each with the first language that holds it."""
+def _shared(config: SandboxConfig) -> dict[Prebuilt, Language]:
+    """What the languages offered here have prebuilt, each with the first language that holds it."""
     found: dict[Prebuilt, Language] = {}
-    for language in installed():
+    for language in installed(config.languages):
         if language.prebuilt is not None:
             found.setdefault(language.prebuilt, language)
     return found

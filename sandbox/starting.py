@@ -26,6 +26,13 @@ def program_request(language: Language, stdin_fd: int, limits: Limits, arguments
     )
 
 
+def scaled(limits: Limits, factor: float) -> Limits:
+    """Limits whose times are multiplied; a wall limit that was not set follows the CPU limit by itself."""
+    return replace(
+        limits, cpu_s=limits.cpu_s * factor, wall_s=None if limits.wall_s is None else limits.wall_s * factor
+    )
+
+
 def compiler_limits(language: Language, limits: Limits) -> Limits:
     """The limits of compiling, `limits` being what does for most languages."""
     return replace(

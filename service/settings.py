@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from sandbox import languages
+from sandbox.config import TESTLIB
+from sandbox.errors import UnknownLanguage
 
 
 def usable_cores() -> tuple[int, ...]:
@@ -23,6 +27,32 @@ def _default_data_dir() -> Path:
     if os.geteuid() == 0:
         return Path("/var/lib/rkgrade")
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "rkgrade"
+
+
+def _names(names: str) -> frozenset[str] | None:
+    try:
+        return languages.named(names)
+    except UnknownLanguage as error:
+        raise ValueError(str(error)) from None
+
+
+def _factors(value: object) -> object:
+    """A mapping from "python=3,java=1.5", with ids for aliases."""
+    if not isinstance(value, str):
+        return value
+    factors: dict[str, str] = {}
+    for item in filter(None, (item.strip() for item in value.split(","))):
+        name, _, factor = item.partition("=")
+        try:
+            factors[languages.resolve(name.strip()).id] = factor.strip()
+        except UnknownLanguage as error:
+            raise ValueError(str(error)) from None
+    return factors
+
+
+TimeFactors = Annotated[
+    dict[str, Annotated[float, Field(ge=0.01, le=100, allow_inf_nan=False)]], NoDecode, BeforeValidator(_factors)
+]
 
 
 class Settings(BaseSettings):
@@ -42,6 +72,16 @@ class Settings(BaseSettings):
     body_limit_mb: int = Field(256, ge=1, description="largest request body, after decompression, in MiB")
     problem_cache_mb: int = Field(512, ge=1, description="loaded problems each worker keeps, in MiB")
     compile_cache_mb: int = Field(2048, ge=1, description="compiled programs kept on disk, in MiB")
+    languages: str = Field("all", description="languages offered: `all` that are installed, or `default`, or names")
+    time_factors: TimeFactors = Field(
+        default_factory=dict, description="what multiplies the time limits of languages: `python=3,java=1.5`"
+    )
+    checker_cpu_s: float = Field(
+        30.0, gt=0, le=300, description="CPU seconds for one run of a checker that is a program"
+    )
+    testlib: Path = Field(
+        TESTLIB, description="the header testlib.h, which set-up fetches, for checkers and interactors written with it"
+    )
     drain_timeout_s: float = Field(30.0, ge=0, description="time SIGTERM gives to work already accepted")
     insecure_no_cgroup: bool = Field(
         False, description="run without cgroups: limits can be evaded, and every result says so"
@@ -50,6 +90,12 @@ class Settings(BaseSettings):
     log_format: Literal["console", "json"] = Field("console", description="lines for people or for machines")
     access_log: bool = Field(False, description="log every request with its status and duration")
 
+    @field_validator("languages")
+    @classmethod
+    def _known_languages(cls, names: str) -> str:
+        _names(names)
+        return names
+
     @model_validator(mode="after")
     def _a_core_for_each_worker(self) -> Settings:
         # Two programs on one core make each other's limits a matter of luck.
@@ -57,6 +103,11 @@ class Settings(BaseSettings):
         if self.workers > cores:
             raise ValueError(f"{self.workers} workers need as many cores, but this process may use {cores}")
         return self
+
+    @property
+    def offered_languages(self) -> frozenset[str] | None:
+        """Ids of the languages offered; None for all."""
+        return _names(self.languages)
 
     @property
     def problems_dir(self) -> Path:

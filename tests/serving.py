@@ -19,6 +19,9 @@ import psutil
 READY_WITHIN_S = 180.0
 GONE_WITHIN_S = 15.0
 
+#: Offered unless a test's own flags say otherwise: readiness rests on a grade in each, and there may be thirty here.
+LANGUAGES = ("--languages", "python,python-exec,c,cpp,cpp20")
+
 RKGRADE = Path(sys.executable).with_name("rkgrade")
 
 
@@ -82,7 +85,7 @@ def serving(data_dir: Path, log: Path, *flags: str) -> Iterator[Server]:
     """A server on a free port, ready; killed at the end where the test has not ended it."""
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [str(RKGRADE), "serve", "--port", "0", "--data-dir", str(data_dir), *flags],
+            [str(RKGRADE), "serve", "--port", "0", "--data-dir", str(data_dir), *LANGUAGES, *flags],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from sandbox.errors import UnknownLanguage
-from sandbox.languages import c_family, python
+from sandbox.languages import c_family, functional, jvm, native, python, scripting, web
 from sandbox.languages.base import InstalledLanguage, Language, Prebuilt, Start
 from sandbox.languages.c_family import C_SUM, CPP_SUM, HEADERS_IN_JAIL
 from sandbox.languages.python import PYTHON, PYTHON_LIBRARIES, PYTHON_SUM
@@ -31,11 +31,13 @@ __all__ = [
     "Start",
     "available",
     "installed",
+    "missing",
+    "named",
     "resolve",
     "version",
 ]
 
-_FAMILIES = (python, c_family)
+_FAMILIES = (python, c_family, jvm, web, native, functional, scripting)
 
 REGISTRY: Mapping[str, Language] = MappingProxyType(
     {language.id: language for family in _FAMILIES for language in family.LANGUAGES}
@@ -77,11 +79,24 @@ def version(language: Language) -> str:
         raise UnknownLanguage(f"{language.name} cannot run here: {' '.join(command)} failed: {error}") from error
 
 
-def installed() -> tuple[Language, ...]:
-    """The languages whose toolchain is on this host."""
-    return tuple(language for language in REGISTRY.values() if missing(language) is None)
+def installed(offered: Collection[str] | None = None) -> tuple[Language, ...]:
+    """The languages whose toolchain is on this host, of those offered (ids; None for all)."""
+    return tuple(
+        language
+        for language in REGISTRY.values()
+        if (offered is None or language.id in offered) and missing(language) is None
+    )
 
 
-def available() -> tuple[InstalledLanguage, ...]:
-    """What can be run here, for people and for `GET /languages`."""
-    return tuple(InstalledLanguage(entry.id, entry.name, version(entry), entry.aliases) for entry in installed())
+def available(offered: Collection[str] | None = None) -> tuple[InstalledLanguage, ...]:
+    """What can be run here, for people and for `GET /languages`. Raises UnknownLanguage where a toolchain is broken."""
+    return tuple(InstalledLanguage(entry.id, entry.name, version(entry), entry.aliases) for entry in installed(offered))
+
+
+def named(names: str) -> frozenset[str] | None:
+    """The ids that a list of names, separated by commas, stands for; None for "all". Raises UnknownLanguage."""
+    words = [word.strip() for word in names.split(",")]
+    if words == ["all"]:
+        return None
+    chosen = [language.id for language in REGISTRY.values() if language.is_default] if "default" in words else []
+    return frozenset([*chosen, *(resolve(word).id for word in words if word != "default")])

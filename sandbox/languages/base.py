@@ -28,7 +28,7 @@ class Start(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prebuilt:
-    """Something made once for the host and shown in cells, read-only, at `PREBUILT_IN_JAIL`/<name>.
+    """Something made once and shown in cells, read-only: for a data directory, at `PREBUILT_IN_JAIL`/<name>.
 
     Languages that share it hold equal values. It is made anew wherever these fields, or the version of the first
     language that holds it, change.
@@ -51,12 +51,12 @@ class Install:
 
     apt: tuple[str, ...] = ()
     """Debian packages."""
-    wheel: str = ""
-    """A lock file below requirements/, unpacked by pip into `TOOLS`/<name>."""
+    wheels: str = ""
+    """A lock file of requirements/, which pip unpacks into `TOOLS`/<name>."""
     npm: tuple[str, ...] = ()
-    """A package of npm's, as "name@version", and its integrity hash; unpacked into `TOOLS`/<name>."""
-    finish: tuple[str, ...] = ()
-    """A command run once after a wheel or an npm package was unpacked."""
+    """A package of npm's as "name@version", its integrity hash, and the directory of `TOOLS` to unpack it into."""
+    made: Prebuilt | None = None
+    """What set-up makes once of all that, in `TOOLS`/<name>: too slow to be made for every data directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Language:
     source_name: str
     """The file the program's text is written to, in /prog."""
     run: tuple[str, ...]
-    """The command of a test; `{memory_mb}`, `{heap_mb}` and `{stack_kb}` stand for its limits (`command`)."""
+    """The command of a test; `{memory_mb}` and the like stand for its limits: see `command`."""
     version_command: tuple[str, ...]
     """Its first line of output, with `compile`, names the toolchain in the compile cache."""
     compile: tuple[str, ...] = ()
@@ -100,14 +100,17 @@ class Language:
     def command(self, memory_bytes: int) -> tuple[str, ...]:
         """The command of a test under such a memory limit.
 
-        The heap is what the limit leaves beside the runtime's overhead, at least half of it; the stack may take all
-        of the limit.
+        `{memory_mb}` is the limit; `{heap_mb}` what it leaves beside the runtime's overhead, at least half of it;
+        `{stack_kb}` the stack, which may take all of it; `{most_stack_kb}` how much of that a runtime may use that
+        counts its frames itself.
         """
         memory_mb = memory_bytes >> 20
+        stack_kb = min(memory_bytes, MOST_STACK_BYTES) >> 10
         values = {
             "{memory_mb}": str(memory_mb),
             "{heap_mb}": str(max(memory_mb - self.heap_overhead_mb, memory_mb // 2, 1)),
-            "{stack_kb}": str(min(memory_bytes, MOST_STACK_BYTES) >> 10),
+            "{stack_kb}": str(stack_kb),
+            "{most_stack_kb}": str(stack_kb - max(stack_kb // 16, 256)),
         }
         return tuple(_fill(word, values) for word in self.run)
 

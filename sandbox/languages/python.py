@@ -14,7 +14,7 @@ PYTHON_SUM = "print(sum(map(int, input().split())))\n"
 #: On the path of every Python program, by PYTHONPATH.
 PYTHON_LIBRARIES = f"{TOOLS}/python"
 
-LIBRARIES = Install(wheel="python")
+LIBRARIES = Install(wheels="python")
 
 LANGUAGES = (
     Language(
@@ -55,6 +55,6 @@ LANGUAGES = (
         version_command=(PYPY, "-c", "import sys; print('PyPy', sys.version.split('[PyPy ')[1].split()[0])"),
         aliases=("pypy3",),
         self_test=PYTHON_SUM,
-        install=Install(apt=("pypy3",), wheel="python"),
+        install=Install(apt=("pypy3",), wheels="python"),
     ),
 )

@@ -9,6 +9,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -117,13 +118,14 @@ def _grade(problem: Problem, requests: Sequence[GradeRequest], flags: dict[str, 
     from service.settings import usable_cores
 
     chosen = settings(**flags)
-    config = sandbox_config(chosen)
+    # Made ready for these alone: other languages' headers and archives would take seconds. C++ is for checkers.
+    config = replace(sandbox_config(chosen), languages=frozenset({"cpp", *(request.language for request in requests)}))
     # As Ctrl-C does, so that what runs is cancelled and cleaned up.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     results = [b""] * len(requests)
     tests = len(problem.tests)
     try:
-        graders = graders_of(host.prepare(config))
+        graders = graders_of(host.prepare(config), config)
         for request in requests:
             if request.language not in graders:
                 stop(USAGE_ERROR, f"{request.id}: the toolchain of {request.language} is not installed")

@@ -32,7 +32,7 @@ import structlog
 
 from sandbox.errors import HostError
 from service.contract import GraderInfo
-from service.engines.base import EngineStatus, Graded, Job, LanguageInfo, Summary
+from service.engines.base import EngineStatus, Graded, Job, LanguageInfo, Summary, Vetting
 from service.engines.frames import Frame, read_frame
 from service.errors import (
     InternalError,
@@ -61,12 +61,13 @@ _log = structlog.get_logger()
 
 @dataclass(eq=False, slots=True)
 class _Pending:
-    """A job whose caller waits."""
+    """Work whose caller waits."""
 
     number: int
-    job: Job
+    work: Job | Vetting
     admitted: bool
-    future: asyncio.Future[Graded]
+    future: asyncio.Future[Any]
+    """A Graded, or None for a vetting."""
     attempts: int = 0
 
 
@@ -79,6 +80,11 @@ class WorkerSetup:
     data_dir: str
     insecure_no_cgroup: bool
     compile_cache_bytes: int
+    testlib: str
+    checker_cpu_s: float
+    languages: list[str] | None
+    """Ids of those offered; None for all."""
+    time_factors: dict[str, float]
     problem_cache_bytes: int
     graders: dict[str, dict[str, Any]]
     """By language id: what results say of the grader, as the fields of a GraderInfo."""
@@ -195,7 +201,7 @@ class LocalEngine:
         self._mean_busy_s = 1.0
         metrics.watch(
             queue_length=lambda: len(self._queue),
-            queue_age_s=lambda: time.monotonic() - self._queue[0].job.accepted_s if self._queue else 0.0,
+            queue_age_s=lambda: time.monotonic() - self._queue[0].work.accepted_s if self._queue else 0.0,
             workers_alive=lambda: len(self._alive),
             workers_busy=lambda: len(self._running),
         )
@@ -226,11 +232,18 @@ class LocalEngine:
             self._admissions -= 1
 
     async def grade(self, job: Job, *, admitted: bool = False) -> Graded:
+        graded: Graded = await self._do(job, admitted=admitted)
+        return graded
+
+    async def vet(self, vetting: Vetting) -> None:
+        await self._do(vetting, admitted=False)
+
+    async def _do(self, work: Job | Vetting, *, admitted: bool) -> Any:
         if not admitted:
             self._admit(sum(not pending.admitted for pending in self._queue))
         elif self._closed:
             raise _shut_down()
-        pending = _Pending(next(self._numbers), job, admitted, asyncio.get_running_loop().create_future())
+        pending = _Pending(next(self._numbers), work, admitted, asyncio.get_running_loop().create_future())
         if not self._hand_over(pending):
             self._queue.append(pending)
         with self._opened():
@@ -357,7 +370,7 @@ class LocalEngine:
             begun_s = time.monotonic()
             self._running[pending.number] = worker
             try:
-                answer = await self._ask(worker, pending, queue_s=begun_s - pending.job.accepted_s)
+                answer = await self._ask(worker, pending, queue_s=begun_s - pending.work.accepted_s)
             except asyncio.CancelledError:
                 self._fail(pending, _shut_down())
                 raise
@@ -393,9 +406,12 @@ class LocalEngine:
 
     async def _ask(self, worker: _Worker, pending: _Pending, *, queue_s: float) -> Frame | None:
         pending.attempts += 1
-        job = pending.job
-        fields = {"job": pending.number, "index": job.index, "arrived_s": job.arrived_s, "queue_s": queue_s}
-        await worker.send(Frame("grade", fields, job.request.model_dump_json(exclude_defaults=True).encode()))
+        work = pending.work
+        if isinstance(work, Vetting):
+            await worker.send(Frame("vet", {"job": pending.number}, work.problem))
+        else:
+            fields = {"job": pending.number, "index": work.index, "arrived_s": work.arrived_s, "queue_s": queue_s}
+            await worker.send(Frame("grade", fields, work.request.model_dump_json(exclude_defaults=True).encode()))
         return await worker.answer()
 
     async def _bury(self, pending: _Pending) -> None:
@@ -403,14 +419,22 @@ class LocalEngine:
         if pending.attempts < _MOST_ATTEMPTS or pending.future.done():
             self._put_first(pending)
             return
+        if isinstance(pending.work, Vetting):
+            self._fail(pending, InternalError("the grader's worker died twice over this problem's own programs"))
+            return
         message = "the grader's worker died twice over this grade"
-        graded = await asyncio.to_thread(self.fault, pending.job, message)
+        graded = await asyncio.to_thread(self.fault, pending.work, message)
         self._deliver(pending, graded)
 
     def _resolve(self, pending: _Pending, answer: Frame) -> None:
         match answer.kind:
             case "result":
                 self._deliver(pending, Graded(answer.body, Summary(**answer.fields["summary"])))
+            case "vetted":
+                if not pending.future.done():
+                    pending.future.set_result(None)
+            case "fault":
+                self._fail(pending, InternalError(answer.fields["detail"]))
             case "refused":
                 self._fail(pending, _refusal(answer.fields["reason"], answer.fields["detail"]))
             case "cancelled" if pending.future.done():

@@ -19,11 +19,15 @@ def sandbox_config(settings: Settings) -> SandboxConfig:
         data_dir=settings.data_dir,
         insecure_no_cgroup=settings.insecure_no_cgroup,
         compile_cache_bytes=settings.compile_cache_mb * 2**20,
+        testlib=settings.testlib,
+        checker_cpu_s=settings.checker_cpu_s,
+        languages=settings.offered_languages,
+        time_factors=settings.time_factors,
     )
 
 
-def graders_of(report: HostReport) -> dict[str, GraderInfo]:
-    """By id of each language installed here: what results say of the grader."""
+def graders_of(report: HostReport, config: SandboxConfig) -> dict[str, GraderInfo]:
+    """By id of each language offered here: what results say of the grader."""
     return {
         language.id: GraderInfo(
             version=VERSION,
@@ -31,7 +35,7 @@ def graders_of(report: HostReport) -> dict[str, GraderInfo]:
             language_version=language.version,
             secure=report.secure,
         )
-        for language in languages.available()
+        for language in languages.available(config.languages)
     }
 
 
@@ -43,7 +47,7 @@ def local_engine(settings: Settings, metrics: Metrics) -> LocalEngine:
     """
     config = sandbox_config(settings)
     report = host.prepare(config)
-    graders = graders_of(report)
+    graders = graders_of(report, config)
     setups = [
         WorkerSetup(
             slot=slot,
@@ -51,6 +55,10 @@ def local_engine(settings: Settings, metrics: Metrics) -> LocalEngine:
             data_dir=str(settings.data_dir),
             insecure_no_cgroup=config.insecure_no_cgroup,
             compile_cache_bytes=config.compile_cache_bytes,
+            testlib=str(config.testlib),
+            checker_cpu_s=config.checker_cpu_s,
+            languages=None if config.languages is None else sorted(config.languages),
+            time_factors=dict(config.time_factors),
             problem_cache_bytes=settings.problem_cache_mb * 2**20,
             graders={name: info.model_dump() for name, info in graders.items()},
         )
@@ -66,7 +74,7 @@ def local_engine(settings: Settings, metrics: Metrics) -> LocalEngine:
                 language.aliases,
                 languages.REGISTRY[language.id].self_test,
             )
-            for language in languages.available()
+            for language in languages.available(config.languages)
         ),
         sandbox=report.sandbox,
         secure=report.secure,

@@ -18,13 +18,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sandbox.config import SandboxConfig
-from sandbox.errors import Cancelled, CheckerRefused, UnknownLanguage
+from sandbox.errors import Cancelled, CheckerRefused, GraderFault, UnknownLanguage
 from sandbox.judge import Judge
-from service.contract import GradeRequest, GraderInfo
+from service.contract import GradeRequest, GraderInfo, parse_problem
 from service.engines.base import Job
 from service.engines.frames import Frame, receive_frame
 from service.grading import Grading
-from service.stores.loaded import LoadedProblems
+from service.stores.loaded import LoadedProblems, load
 from service.stores.problems import CorruptProblem, ProblemStore, UnknownProblem
 
 #: Descriptors left to cells and to the interpreter, beside those of loaded tests.
@@ -49,6 +49,10 @@ def main() -> None:
             data_dir=data_dir,
             insecure_no_cgroup=setup.fields["insecure_no_cgroup"],
             compile_cache_bytes=setup.fields["compile_cache_bytes"],
+            testlib=Path(setup.fields["testlib"]),
+            checker_cpu_s=setup.fields["checker_cpu_s"],
+            languages=None if setup.fields["languages"] is None else frozenset(setup.fields["languages"]),
+            time_factors=setup.fields["time_factors"],
         ),
         slot,
         core,
@@ -76,10 +80,14 @@ def _raise_fd_limit() -> int:
 
 def _serve(connection: socket.socket, judge: Judge, grading: Grading) -> None:
     while (frame := receive_frame(connection)) is not None:
-        # A cancel that comes alone is one that crossed with its job's result.
-        if frame.kind != "grade":
-            continue
-        answer = _answer(connection, grading, frame)
+        match frame.kind:
+            case "grade":
+                answer = _answer(connection, grading, frame)
+            case "vet":
+                answer = _vetted(connection, judge, frame)
+            case _:
+                # A cancel that comes alone is one that crossed with its job's result.
+                continue
         try:
             connection.sendall(answer.encode())
         except ConnectionError:
@@ -102,12 +110,24 @@ def _answer(connection: socket.socket, grading: Grading, frame: Frame) -> Frame:
     except CorruptProblem:
         return _refused("corrupt_problem", f"what is stored as {job.problem_id} is damaged; send the problem again")
     except CheckerRefused as error:
-        return _refused("problem.checker", str(error))
+        return _refused(f"problem.{error.field}", str(error))
     except UnknownLanguage as error:
         return _refused("language", str(error))
     except ValidationError:
         return _refused("time_factor", "the limits it comes to are past what is allowed")
     return Frame("result", {"summary": asdict(graded.summary)}, graded.result)
+
+
+def _vetted(connection: socket.socket, judge: Judge, frame: Frame) -> Frame:
+    try:
+        judge.vet(load(parse_problem(frame.body)).problem, cancel_fd=connection.fileno())
+    except Cancelled:
+        return Frame("cancelled", {})
+    except CheckerRefused as error:
+        return _refused(error.field, str(error))
+    except GraderFault as fault:
+        return Frame("fault", {"detail": f"the problem's own programs could not be compiled: {fault}"})
+    return Frame("vetted", {})
 
 
 def _refused(reason: str, detail: str) -> Frame:

@@ -28,7 +28,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SandboxConfig:
 
 
 def only(monkeypatch: pytest.MonkeyPatch, *languages: Language) -> None:
-    monkeypatch.setattr("sandbox.prebuilt.installed", lambda: languages)
+    monkeypatch.setattr("sandbox.prebuilt.installed", lambda offered: languages)
 
 
 def listing(config: SandboxConfig) -> dict[str, int]:
@@ -71,7 +71,7 @@ def test_builders_at_once_build_once(tmp_path: Path) -> None:
         "import sys\nfrom pathlib import Path\nfrom sandbox import languages, prebuilt\n"
         "from sandbox.config import SandboxConfig\n"
         "plain = tuple(language for language in languages.installed() if not language.header)\n"
-        "prebuilt.installed = lambda: plain\n"
+        "prebuilt.installed = lambda offered: plain\n"
         "prebuilt.build(SandboxConfig(Path(sys.argv[1])))\n"
         "print(sorted((str(p), p.stat().st_ino) for p in Path(sys.argv[1]).rglob('*') if p.is_file()))"
     )

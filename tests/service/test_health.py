@@ -31,7 +31,7 @@ def test_not_ready_without_workers(serve: Serve) -> None:
 
 
 def test_readiness_rests_on_a_grade_in_every_language(serve: Serve) -> None:
-    with serve() as server:
+    with serve("--languages", "default") as server:
         exposition = httpx.get(f"{server.url}/metrics").text
         for language in httpx.get(f"{server.url}/languages").json():
             labels = f'category="correct",language="{language["id"]}",verdict="accepted"'

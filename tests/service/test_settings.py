@@ -53,5 +53,37 @@ def test_a_malformed_variable_is_refused(name: str, value: str, monkeypatch: pyt
         Settings()
 
 
+def test_languages_and_their_time_factors_are_given_by_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RKGRADE_LANGUAGES", "py3, C++17")
+    monkeypatch.setenv("RKGRADE_TIME_FACTORS", "py3=3,C++17=1.5")
+    settings = Settings()
+    assert settings.offered_languages == {"python", "cpp"}
+    assert settings.time_factors == {"python": 3.0, "cpp": 1.5}
+
+
+def test_all_languages_are_offered_and_none_has_more_time_unless_said() -> None:
+    settings = Settings()
+    assert (settings.offered_languages, settings.time_factors) == (None, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("RKGRADE_LANGUAGES", "python,cobol", "unknown language 'cobol'"),
+        ("RKGRADE_LANGUAGES", "", "unknown language ''"),
+        ("RKGRADE_TIME_FACTORS", "cobol=2", "unknown language 'cobol'"),
+        ("RKGRADE_TIME_FACTORS", "python", "valid number"),
+        ("RKGRADE_TIME_FACTORS", "python=0", "greater than or equal to 0.01"),
+        ("RKGRADE_TIME_FACTORS", "python=nan", "finite number"),
+    ],
+)
+def test_a_malformed_list_of_languages_is_refused(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ValidationError, match=said):
+        Settings()
+
+
 def test_flags_mirror_the_settings() -> None:
     assert set(inspect.signature(serve).parameters) == set(Settings.model_fields)
