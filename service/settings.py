@@ -80,7 +80,8 @@ class Settings(BaseSettings):
         30.0, gt=0, le=300, description="CPU seconds for one run of a checker that is a program"
     )
     testlib: Path = Field(
-        TESTLIB, description="the header testlib.h, which set-up fetches, for checkers and interactors written with it"
+        default_factory=lambda: TESTLIB,
+        description="the header testlib.h, which set-up fetches, for checkers and interactors written with it",
     )
     drain_timeout_s: float = Field(30.0, ge=0, description="time SIGTERM gives to work already accepted")
     insecure_no_cgroup: bool = Field(

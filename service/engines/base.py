@@ -33,6 +33,15 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Vetting:
+    """A problem whose own programs (checker, interactor) are to be compiled before anything is graded on it."""
+
+    problem: bytes
+    """Its JSON; what tests it has does not matter."""
+    accepted_s: float = field(default_factory=time.monotonic)
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """What metrics need of a finished grade, so that nobody parses its result again."""
 
@@ -108,6 +117,14 @@ class Engine(Protocol):
         the caller holds an admission; then it waits, however long the queue. Raises InvalidRequest,
         NotFound and StoredProblemCorrupt where the problem turns out to be at fault. A fault of the grader
         is no exception: it is a result whose verdict is internal_error.
+        """
+        ...
+
+    async def vet(self, vetting: Vetting) -> None:
+        """Wait for a worker to compile what programs the problem has of its own.
+
+        Raises InvalidRequest naming the field where one is of no use; QueueFull, Unavailable as `grade` does, and
+        InternalError.
         """
         ...
 

@@ -6,11 +6,12 @@ out. Knows nothing of what either means.
 
     engine -> worker   setup                  once
                        grade + request        one at a time
+                       vet + problem          likewise
                        cancel                 of a job that may be over by now; makes the socket readable,
                        which is
                                               what the judge looks for while it runs
     worker -> engine   ready
-                       result + GradeResult | cancelled | refused
+                       result + GradeResult | vetted | cancelled | refused | fault
 """
 
 from __future__ import annotations

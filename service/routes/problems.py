@@ -10,7 +10,9 @@ from starlette.responses import Response
 
 from service.bodies import read_parsed
 from service.contract import ProblemInfo, ProblemRef, describe, parse_problem
-from service.routes.context import context, json_body
+from service.engines.base import Vetting
+from service.routes.context import context, json_body, while_connected
+from service.vetting import to_vet
 
 router = APIRouter(prefix="/problems", tags=["problems"])
 
@@ -23,9 +25,11 @@ router = APIRouter(prefix="/problems", tags=["problems"])
     openapi_extra=json_body("Problem"),
 )
 async def put_problem(request: Request) -> Response:
-    """Store a problem, to be graded against by its id."""
+    """Store a problem, to be graded against by its id. Programs that it brings along are compiled first."""
     here = context(request)
     problem = await read_parsed(request, parse_problem, here.settings.body_limit_bytes)
+    if (programs := to_vet(problem)) is not None:
+        await while_connected(request.receive, here.engine.vet(Vetting(programs)))
     identifier, created = await here.intake.store(problem)
     return Response(
         ProblemRef(id=identifier).model_dump_json(),
