@@ -22,7 +22,7 @@ from rl_client.datasets.outputs import Output
 from rl_client.datasets.row import RowError
 from rl_client.datasets.rows import read_rows
 from rl_client.datasets.sinks import FileSink, GraderSink, NoSink, Sink, SinkError
-from service.contract import StdioProblem
+from service.contract import Problem
 
 SOME_SKIPPED = 1
 USAGE_ERROR = 2
@@ -66,7 +66,7 @@ def import_kattis(
     _import(candidates, None, to, out, map_file, skipped_file, dry_run)
 
 
-def read_kattis(directory: Path) -> StdioProblem:
+def read_kattis(directory: Path) -> Problem:
     """The problem in a Kattis package; ends the command where there is none that can be read."""
     try:
         return kattis.read_package(directory)

@@ -2,11 +2,11 @@
 
 Source of the format: https://www.kattis.com/problem-package-format/spec/legacy and .../spec/2025-09.
 
-What is read: `problem.yaml` (type, validation, limits), `.timelimit`, the validator arguments of test groups,
-and every `.in` with its `.ans` below `data/sample` and `data/secret`. Time limit: `limits.time_limit`, else
-`.timelimit`, else 2 s; memory limit: `limits.memory`, else 256 MiB (Kattis itself would give 2048). Each test
-counts by itself: the scores of test groups are no part of a problem here. Whatever else would change what a
-program is given, or how its output is judged, is refused rather than left out.
+What is read: `problem.yaml` (type, validation, limits), `.timelimit`, the output validator with its arguments, and all
+`.in` with their `.ans` below `data/sample` and `data/secret`. Time limit: `limits.time_limit`, else `.timelimit`, else
+2 s; memory limit: `limits.memory`, else 256 MiB (Kattis itself would give 2048). Each test counts by itself: the scores
+of test groups are no part of a problem here. Whatever else would change what a program is given, or how its output is
+judged, is refused rather than left out.
 """
 
 from __future__ import annotations
@@ -20,29 +20,25 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from rl_client.datasets.base import DatasetError, read_text
-from service.contract import (
-    Checker,
-    ExactChecker,
-    ProblemLimits,
-    StdioProblem,
-    StdioTest,
-    TokensChecker,
-    mistakes,
-)
+from rl_client.datasets.base import DatasetError, build, read_text
+from rl_client.datasets.kattis_programs import PackageProgram, read_program
+from service.contract import Checker, ExactChecker, Problem, ProblemLimits, TokensChecker, mistakes
 
 _DEFAULT_TIME_S = 2.0
 
 _LEGACY = frozenset({"legacy", "legacy-icpc"})
-_UNSUPPORTED_TYPES = frozenset({"interactive", "multi-pass", "submit-answer"})
-_CUSTOM_VALIDATOR = "custom output validators are not supported yet"
+_INTERACTIVE = "interactive"
+_MULTI_PASS = "multi-pass"
+
+#: Of a problem of several passes that does not say.
+_DEFAULT_PASSES = 2
 
 #: Settings of a folder of tests: `testdata.yaml` up to the draft of 2023-07, `test_group.yaml` since.
 _GROUP_FILES = ("testdata.yaml", "test_group.yaml")
 _VALIDATOR_KEYS = ("output_validator_args", "output_validator_flags")
 
 
-def read_package(directory: Path) -> StdioProblem:
+def read_package(directory: Path) -> Problem:
     """Read the package in `directory`.
 
     Tests bear the names the format gives them, such as `secret/03`: samples first, each part in lexicographic
@@ -54,21 +50,22 @@ def read_package(directory: Path) -> StdioProblem:
     if not config_path.is_file():
         raise DatasetError(config_path, "missing, so this is no Kattis problem package")
     config = _read_yaml(config_path)
-    _refuse_unsupported(directory, config_path, config)
+    types = _types(config_path, config)
+    _refuse_unsupported(directory)
+    validator = _validator(directory, config, types)
 
     cases = _read_cases(directory)
     flags = _arguments(config_path, config.get("validator_flags")) + cases[0].arguments
     for case in cases:
         if case.arguments != cases[0].arguments:
-            reason = "validator arguments that differ from test to test are not supported yet"
+            reason = "validator arguments that differ from test to test are not supported"
             raise DatasetError(case.arguments_path, reason)
-    checker = _checker(config_path if not cases[0].arguments else cases[0].arguments_path, flags)
     try:
-        return StdioProblem(
-            kind="stdio",
-            tests=tuple(StdioTest(input=case.input, output=case.answer, name=case.name) for case in cases),
-            checker=checker,
+        return build(
+            tests=[{"input": case.input, "output": case.answer, "name": case.name} for case in cases],
             limits=_limits(directory, config_path, config),
+            **_judging(config_path if not cases[0].arguments else cases[0].arguments_path, validator, flags, types),
+            **_passes(config_path, config, types),
         )
     except ValidationError as error:
         raise DatasetError(directory, _first_mistake(error)) from error
@@ -89,7 +86,7 @@ class _Settings:
             return self
         content = _read_yaml(path)
         if content.get("args"):
-            raise DatasetError(path, "command-line arguments for programs (args) are not supported yet")
+            raise DatasetError(path, "command-line arguments for programs (args) are not supported")
         for key in _VALIDATOR_KEYS:
             if key in content:
                 return _Settings(_arguments(path, content[key]), path)
@@ -125,7 +122,7 @@ def _read_folder(root: Path, data: Path, folder: Path, settings: _Settings) -> I
     for path in sorted(folder.iterdir()):
         if path.is_dir():
             if path.suffix == ".files":
-                raise DatasetError(path, "input files beside stdin are not supported yet")
+                raise DatasetError(path, "input files beside stdin are not supported")
             if path.is_symlink():
                 raise DatasetError(path, "a link to a folder may lead in circles and is not followed")
             yield from _read_folder(root, data, path, settings)
@@ -166,26 +163,74 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
-def _refuse_unsupported(directory: Path, config_path: Path, config: dict[str, Any]) -> None:
+def _types(config_path: Path, config: dict[str, Any]) -> frozenset[str]:
+    """What of `interactive` and `multi-pass` the problem is. Scores are left out: each test counts by itself."""
     kind = config.get("type") or "pass-fail"
-    for name in kind if isinstance(kind, list) else str(kind).split():
-        if name in _UNSUPPORTED_TYPES:
-            raise DatasetError(config_path, f"{name} problems are not supported yet")
-    validation = str(config.get("validation") or "default").split()
-    if "interactive" in validation:
-        raise DatasetError(config_path, "interactive problems are not supported yet")
-    if validation[:1] != ["default"]:
-        raise DatasetError(config_path, f"{_CUSTOM_VALIDATOR} (validation: {' '.join(validation)})")
+    types = set(map(str, kind)) if isinstance(kind, list) else set(str(kind).split())
+    if "submit-answer" in types:
+        raise DatasetError(config_path, "submit-answer problems are not supported: nothing is run in them")
+    if _INTERACTIVE in str(config.get("validation") or "").split():
+        types.add(_INTERACTIVE)
+    return frozenset(types & {_INTERACTIVE, _MULTI_PASS})
+
+
+def _refuse_unsupported(directory: Path) -> None:
     parts = {
-        "include": "code added to every program is not supported yet",
-        "static_validator": "static validators are not supported yet",
+        "include": "code added to every program is not supported",
+        "static_validator": "static validators are not supported",
     }
-    if str(config.get("problem_format_version") or "legacy") not in _LEGACY:
-        # There is no `validation` since: a validator that is there is used.
-        parts |= {"output_validator": _CUSTOM_VALIDATOR, "output_validators": _CUSTOM_VALIDATOR}
     for name, reason in parts.items():
-        if (directory / name).is_dir() and any((directory / name).iterdir()):
+        if _holds_something(directory / name):
             raise DatasetError(directory / name, reason)
+
+
+def _holds_something(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
+
+
+def _validator(directory: Path, config: dict[str, Any], types: frozenset[str]) -> PackageProgram | None:
+    """The package's own output validator; None where the default one judges."""
+    root, one, several = directory.resolve(), directory / "output_validator", directory / "output_validators"
+    if str(config.get("problem_format_version") or "legacy") in _LEGACY:
+        validation = str(config.get("validation") or "default").split()
+        if validation[:1] == ["default"]:
+            return None
+        if validation[:1] != ["custom"]:
+            raise DatasetError(directory / "problem.yaml", f"unknown validation {' '.join(validation)!r}")
+    elif _holds_something(one):
+        # There is no `validation` any more: a validator that is there is used, and its folder is one program.
+        return read_program(one, root)
+    elif not _holds_something(several):
+        if types:
+            raise DatasetError(one, "missing, though the problem's type needs a validator of its own")
+        return None
+    programs = sorted(path for path in several.iterdir() if path.name[:1] != ".") if several.is_dir() else []
+    if len(programs) != 1:
+        raise DatasetError(several, f"holds {len(programs)} programs; exactly one is supported")
+    return read_program(programs[0], root)
+
+
+def _judging(
+    path: Path, validator: PackageProgram | None, flags: tuple[str, ...], types: frozenset[str]
+) -> dict[str, Any]:
+    """`kind`, and the checker or interactor."""
+    if validator is None:
+        if types:
+            raise DatasetError(path, f"{' and '.join(sorted(types))}, but without a validator of its own")
+        return {"kind": "stdio", "checker": _checker(path, flags)}
+    program = {"type": "kattis", **validator.fields(), "flags": flags}
+    if _INTERACTIVE in types:
+        return {"kind": "interactive", "interactor": program}
+    return {"kind": "stdio", "checker": program}
+
+
+def _passes(config_path: Path, config: dict[str, Any], types: frozenset[str]) -> dict[str, Any]:
+    if _MULTI_PASS not in types:
+        return {}
+    limits = config.get("limits") or {}
+    if not isinstance(limits, dict):
+        raise DatasetError(config_path, "limits must be a map")
+    return {"passes": limits.get("validation_passes") or _DEFAULT_PASSES}
 
 
 def _arguments(path: Path, value: Any) -> tuple[str, ...]:

@@ -9,7 +9,17 @@ import pytest
 
 from rl_client.datasets.base import DatasetError
 from rl_client.datasets.kattis import read_package
-from service.contract import ExactChecker, ProblemLimits, StdioProblem, StdioTest, TokensChecker
+from service.contract import (
+    ExactChecker,
+    InteractiveProblem,
+    InteractiveTest,
+    KattisChecker,
+    KattisInteractor,
+    ProblemLimits,
+    StdioProblem,
+    StdioTest,
+    TokensChecker,
+)
 
 SHARED = Path(os.environ.get("RKGRADE_SHARED", Path(__file__).parents[3].parent / "shared"))
 
@@ -137,12 +147,92 @@ def test_validator_flags(tmp_path: Path, flags: str, expected: TokensChecker | E
         assert read_package(write_package(tmp_path / str(number), files)).checker == expected
 
 
+NEW = "problem_format_version: 2025-09\n"
+
+PYTHON, CPP = "import sys\nsys.exit(42)\n", "int main() { return 42; }\n"
+
+
+def test_a_validator_in_one_file_is_the_checker_with_its_flags(tmp_path: Path) -> None:
+    files: dict[str, str | bytes | None] = {
+        "problem.yaml": "validation: custom\nvalidator_flags: --least 3\n",
+        "output_validators/check.py": PYTHON,
+    }
+    problem = read_package(write_package(tmp_path, files))
+    assert isinstance(problem, StdioProblem)
+    assert problem.checker == KattisChecker(type="kattis", language="python", source=PYTHON, flags=("--least", "3"))
+
+
+@pytest.mark.parametrize(
+    ("config", "folder"),
+    [
+        ("validation: custom score\n", "output_validators/check"),
+        (NEW, "output_validator"),
+        ("problem_format_version: 2023-07-draft\n", "output_validators/check"),
+    ],
+)
+def test_a_validator_in_several_files_is_the_checker(tmp_path: Path, config: str, folder: str) -> None:
+    files: dict[str, str | bytes | None] = {
+        "problem.yaml": config,
+        f"{folder}/check.cpp": CPP,
+        f"{folder}/lib.c": "int x;\n",
+        f"{folder}/validate.h": "int x;\n",
+        f"{folder}/.hidden": "x",
+    }
+    problem = read_package(write_package(tmp_path, files))
+    assert isinstance(problem, StdioProblem)
+    assert problem.checker == KattisChecker(
+        type="kattis",
+        language="cpp",
+        files={"check.cpp": CPP, "lib.c": "int x;\n", "validate.h": "int x;\n"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "validator"),
+    [
+        ("validation: custom interactive\n", "output_validators/talk.py"),
+        (f"{NEW}type: interactive\n", "output_validator/talk.py"),
+    ],
+)
+def test_an_interactive_validator_is_the_interactor(tmp_path: Path, config: str, validator: str) -> None:
+    problem = read_package(write_package(tmp_path, {"problem.yaml": config, validator: PYTHON}))
+    assert problem == InteractiveProblem(
+        kind="interactive",
+        tests=(
+            InteractiveTest(input="1 2\n", output="3\n", name="sample/1"),
+            InteractiveTest(input="4 5\n", output="9\n", name="secret/01"),
+        ),
+        interactor=KattisInteractor(type="kattis", language="python", source=PYTHON),
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "passes"),
+    [
+        ("type: multi-pass\n", 2),
+        ("type: [pass-fail, multi-pass]\nlimits: {validation_passes: 5}\n", 5),
+        ("type: [interactive, multi-pass]\n", 2),
+    ],
+)
+def test_problems_of_several_passes(tmp_path: Path, config: str, passes: int) -> None:
+    files: dict[str, str | bytes | None] = {"problem.yaml": NEW + config, "output_validator/again.py": PYTHON}
+    problem = read_package(write_package(tmp_path, files))
+    assert isinstance(problem, StdioProblem | InteractiveProblem)
+    assert problem.passes == passes
+
+
+def test_a_validator_may_not_lead_out_of_the_package(tmp_path: Path) -> None:
+    (tmp_path / "secret.py").write_text("x")
+    package = write_package(tmp_path / "package", {"problem.yaml": "validation: custom\n"})
+    (package / "output_validators").mkdir()
+    (package / "output_validators/check.py").symlink_to(tmp_path / "secret.py")
+    with pytest.raises(DatasetError, match="links to a file outside the package"):
+        read_package(package)
+
+
 def test_an_unused_validator_of_a_legacy_package_does_not_matter(tmp_path: Path) -> None:
     package = write_package(tmp_path, {"output_validators/check.py": "", "problem.yaml": "validation: default\n"})
     assert read_package(package).checker == tokens()
-
-
-NEW = "problem_format_version: 2025-09\n"
 
 
 @pytest.mark.parametrize(
@@ -171,30 +261,56 @@ NEW = "problem_format_version: 2025-09\n"
         ({".timelimit": "inf\n"}, ".timelimit", "cpu_s: Input should be a finite number"),
         (
             {"problem.yaml": "validation: custom\n"},
-            "problem.yaml",
-            "custom output validators are not supported yet",
+            "output_validators",
+            "holds 0 programs; exactly one is supported",
         ),
         (
-            {"problem.yaml": "validation: custom interactive\n"},
-            "problem.yaml",
-            "interactive problems are not supported yet",
+            {"problem.yaml": "validation: custom\n", "output_validators/a.py": "", "output_validators/b.py": ""},
+            "output_validators",
+            "holds 2 programs; exactly one is supported",
         ),
+        ({"problem.yaml": "validation: costum\n"}, "problem.yaml", "unknown validation 'costum'"),
+        (
+            {"problem.yaml": "validation: custom\n", "output_validators/check/build": ""},
+            "output_validators/check/build",
+            "no source in a language that validators are taken in",
+        ),
+        (
+            {"problem.yaml": "validation: custom\n", "output_validators/check/lib/a.py": ""},
+            "output_validators/check/lib",
+            "programs with folders of their own are not supported",
+        ),
+        (
+            {
+                "problem.yaml": "validation: custom\n",
+                "output_validators/check/a.py": "",
+                "output_validators/check/b.java": "",
+            },
+            "output_validators/check",
+            "holds sources in java and python",
+        ),
+        (
+            {"problem.yaml": "validation: custom\n", "output_validators/check/a.h": ""},
+            "output_validators/check",
+            "holds no program",
+        ),
+        ({"problem.yaml": "type: interactive\n"}, "problem.yaml", "interactive, but without a validator of its own"),
         (
             {"problem.yaml": f"{NEW}type: interactive\n"},
-            "problem.yaml",
-            "interactive problems are not supported yet",
-        ),
-        (
-            {"problem.yaml": f"{NEW}type: [pass-fail, multi-pass]\n"},
-            "problem.yaml",
-            "multi-pass problems are not supported yet",
-        ),
-        (
-            {"problem.yaml": NEW, "output_validator/check.py": ""},
             "output_validator",
-            "custom output validators are not supported yet",
+            "missing, though the problem's type needs a validator",
         ),
-        ({"include/python/lib.py": ""}, "include", "code added to every program is not supported yet"),
+        (
+            {"problem.yaml": f"{NEW}type: [pass-fail, submit-answer]\n"},
+            "problem.yaml",
+            "submit-answer problems are not supported",
+        ),
+        (
+            {"problem.yaml": f"{NEW}type: multi-pass\nlimits: 3\n", "output_validator/check.py": ""},
+            "problem.yaml",
+            "limits must be a map",
+        ),
+        ({"include/python/lib.py": ""}, "include", "code added to every program is not supported"),
         ({"problem.yaml": "validator_flags: wild\n"}, "problem.yaml", "unknown validator flag 'wild'"),
         (
             {"problem.yaml": "validator_flags: float_tolerance\n"},
