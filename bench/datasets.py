@@ -1,0 +1,144 @@
+"""Importing a parquet file shaped like CodeContests+: speed and peak memory.
+
+    python bench/datasets.py [--quick] [--json FILE]
+
+Makes a file of 1 GB (64 MB with --quick) in a temporary directory, imports it in a process of its own with the problems
+going to /dev/null, as often as there are rounds, and removes it. A row has forty tests between ten bytes and half a
+megabyte, so that most bytes lie in few tests, a checker, and nine hundred submissions, which a reader passes over. All
+rows are in one row group, which is the worst case for memory. The bytes are random digits, which Snappy cannot shrink.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from measure import Report, options
+
+MB = 10**6
+TESTS, SHORTEST, LONGEST = 40, 10, 500_000
+CORRECT, INCORRECT, PROGRAM_BYTES = 309, 594, 1000
+
+#: The goals: at least 50 MB/s, at most 1 GB.
+MOST_S_PER_GB = 20.0
+MOST_PEAK_MB = 1000.0
+
+_DIGITS = bytes(b"0123456789 0123456789 0123456789\n"[byte % 33] for byte in range(256))
+
+#: The peak of this process alone: getrusage would count what it was forked from.
+_IMPORT = """
+import atexit, pathlib, sys
+def tell():
+    status = pathlib.Path("/proc/self/status").read_text()
+    print(*(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")), file=sys.stderr)
+atexit.register(tell)
+from rl_client.cli import main
+main()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What was made."""
+
+    rows: int
+    file_bytes: int
+    test_bytes: int
+
+
+def text(size: int) -> str:
+    return os.urandom(size).translate(_DIGITS).decode()
+
+
+def row(chance: random.Random, number: int) -> dict[str, Any]:
+    sizes = [int(SHORTEST * (LONGEST / SHORTEST) ** chance.random()) for _ in range(TESTS)]
+    programs = [{"language": "py3", "code": text(PROGRAM_BYTES)} for _ in range(CORRECT + INCORRECT)]
+    return {
+        "source": "Codeforces",
+        "id": f"{number}_A",
+        "title": f"Problem {number}",
+        "description": text(2000),
+        "time_limit": 2000,
+        "memory_limit": 256,
+        "validator": text(2000),
+        "generator": text(2000),
+        "generator_cmd": "./gen 1",
+        "checker": f"// {number}\n{text(3000)}",
+        "correct_submissions": programs[:CORRECT],
+        "incorrect_submissions": programs[CORRECT:],
+        "test_cases": [{"input": text(size), "output": text(max(1, size // 4))} for size in sizes],
+        "true_positive_rate": 0.9,
+        "true_negative_rate": 0.9,
+    }
+
+
+def make(path: Path, size: int) -> Shape:
+    chance, rows, test_bytes, all_bytes = random.Random(1), 0, 0, 0
+    writer: pq.ParquetWriter | None = None
+    while all_bytes < size:
+        batch = pa.RecordBatch.from_pylist([row(chance, rows)])
+        if writer is None:
+            writer = pq.ParquetWriter(path, batch.schema)
+        writer.write_batch(batch, row_group_size=2**20)
+        rows += 1
+        test_bytes += batch.column("test_cases").nbytes
+        all_bytes += batch.nbytes
+    assert writer is not None
+    writer.close()
+    return Shape(rows, path.stat().st_size, test_bytes)
+
+
+def imports(path: Path, count: int) -> Iterator[tuple[float, float]]:
+    """Seconds and peak MB of each import, after one that is not counted, so that the file is in the page cache."""
+    command = [sys.executable, "-c", _IMPORT, "import", "codecontests-plus", str(path), "--out", "/dev/null"]
+    for number in range(count + 1):
+        start = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        took_s = time.perf_counter() - start
+        if number > 0:
+            yield took_s, int(done.stderr.splitlines()[-1]) * 1024 / MB
+
+
+def main() -> None:
+    chosen = options(__doc__)
+    report = Report("datasets", chosen.quick)
+    with tempfile.TemporaryDirectory(prefix="rkgrade-bench-") as name:
+        path = Path(name) / "codecontests-plus.parquet"
+        shape = make(path, (64 if chosen.quick else 1000) * MB)
+        found = list(imports(path, 1 if chosen.quick else 5))
+    took_s = statistics.median(seconds for seconds, _ in found)
+    peak_mb = max(peak for _, peak in found)
+    report.table(
+        "Importing CodeContests+",
+        ("file", "rows", "MB", "MB of tests", "s", "MB/s", "MB/s of tests", "peak MB"),
+        [
+            [
+                "one row group, Snappy",
+                shape.rows,
+                shape.file_bytes / MB,
+                shape.test_bytes / MB,
+                took_s,
+                shape.file_bytes / MB / took_s,
+                shape.test_bytes / MB / took_s,
+                peak_mb,
+            ]
+        ],
+    )
+    report.goal("time for a GB (50 MB/s)", took_s / shape.file_bytes * 1000 * MB, MOST_S_PER_GB, " s")
+    report.goal("peak resident memory", peak_mb, MOST_PEAK_MB, " MB")
+    report.emit(chosen.json)
+
+
+if __name__ == "__main__":
+    main()
