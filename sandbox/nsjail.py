@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 from sandbox.errors import HostError
+from sandbox.languages import PYTHON_LIBRARIES
 
 SECCOMP_POLICY = Path(__file__).parent / "seccomp.kafel"
 
@@ -26,6 +27,7 @@ ENVIRONMENT = {
     "HOME": "/box",
     "TMPDIR": "/tmp",
     "PYTHONHASHSEED": "0",
+    "PYTHONPATH": PYTHON_LIBRARIES,
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
