@@ -131,3 +131,7 @@ ensure_testlib() {
         mv "$header" "$testlib"
     ) 9>"$venv/.lock"
 }
+
+# ensure_languages NAMES: the toolchains of these languages: `all`, `default`, or names that commas separate. What each
+# takes is said in its entry of the registry (sandbox/languages); needs what ensure_installed makes.
+ensure_languages() { "$python" -m sandbox.languages.install "$1"; }
