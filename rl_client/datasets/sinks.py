@@ -9,8 +9,9 @@ import random
 import threading
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -93,6 +94,12 @@ class FileSink:
         yield from ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Job:
+    parcel: Parcel
+    refusal: Future[str | None]
+
+
 class GraderSink:
     """Puts problems to a grader, several at once, and waits where it is busy.
 
@@ -104,8 +111,10 @@ class GraderSink:
         self._url = url.rstrip("/")
         self._patience_s = patience_s
         self._client = httpx.Client(timeout=httpx.Timeout(300.0, connect=10.0))
-        self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="put")
-        self._in_flight: deque[tuple[Parcel, Future[str | None]]] = deque()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        # Daemons: an import that is ended does not wait for a grader that answers nothing.
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(CONNECTIONS)]
+        self._in_flight: deque[_Job] = deque()
         self._stopped = threading.Event()
 
     def __enter__(self) -> GraderSink:
@@ -113,39 +122,58 @@ class GraderSink:
         try:
             answer = self._client.get(f"{self._url}/health/live")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            self.__exit__(None, None, None)
+            self._client.close()
             raise SinkError(f"no grader answers at {self._url}: {_words(error)}") from error
         if answer.status_code != 200:
-            self.__exit__(None, None, None)
+            self._client.close()
             raise SinkError(f"{self._url} answers {answer.status_code} to /health/live: is it a grader?")
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stopped.set()
-        self._threads.shutdown(wait=True, cancel_futures=True)
-        self._client.close()
+        for _ in self._threads:
+            self._jobs.put(None)
+        if kind is None:
+            for thread in self._threads:
+                thread.join()
+            self._client.close()
 
     def put(self, parcel: Parcel) -> Iterator[Answer]:
         # A parcel larger than the bound goes alone.
         while self._in_flight and (
             len(self._in_flight) >= 2 * CONNECTIONS
-            or len(parcel.content) + sum(len(one.content) for one, _ in self._in_flight) > IN_FLIGHT_BYTES
+            or len(parcel.content) + sum(len(job.parcel.content) for job in self._in_flight) > IN_FLIGHT_BYTES
         ):
             yield self._first()
-        self._in_flight.append((parcel, self._threads.submit(self._deliver, parcel)))
+        job = _Job(parcel, Future())
+        self._in_flight.append(job)
+        self._jobs.put(job)
 
     def finish(self) -> Iterator[Answer]:
         while self._in_flight:
             yield self._first()
 
     def _first(self) -> Answer:
-        parcel, future = self._in_flight.popleft()
-        return Answer(parcel, future.result())
+        job = self._in_flight.popleft()
+        return Answer(job.parcel, job.refusal.result())
+
+    def _work(self) -> None:
+        """What each thread does."""
+        while (job := self._jobs.get()) is not None:
+            if self._stopped.is_set():
+                return
+            try:
+                job.refusal.set_result(self._deliver(job.parcel))
+            # Whatever it is, it is raised where the answer is asked for.
+            except Exception as error:  # noqa: BLE001
+                job.refusal.set_exception(error)
 
     def _deliver(self, parcel: Parcel) -> str | None:
-        """Runs in a thread: the grader's reason to refuse it, or None. Raises SinkError."""
+        """The grader's reason to refuse it, or None. Raises SinkError."""
         waited_s, delay_s = 0.0, _FIRST_DELAY_S
         while True:
             try:

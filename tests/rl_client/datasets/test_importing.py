@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +23,7 @@ from rl_client.datasets.base import readers
 from rl_client.datasets.sinks import Answer, GraderSink, Parcel, SinkError
 from service.contract import parse_problem, problem_id
 from tests.rl_client.datasets.importing import import_files, import_rows, write
-from tests.serving import Server
+from tests.serving import RKGRADE, Server
 
 NAMES = "abcdefgh"
 
@@ -302,6 +304,33 @@ def test_a_grader_out_of_reach_is_told_at_once(tmp_path: Path) -> None:
     done = rkgrade("code-contests", write(tmp_path / "rows.jsonl", ROWS), "--to", f"http://127.0.0.1:{port}")
     assert done.exit_code == 3
     assert f"no grader answers at http://127.0.0.1:{port}" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_an_import_that_is_ended_waits_for_nobody_and_leaves_nothing(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    asked, over = threading.Event(), threading.Event()
+
+    def reply(identifier: str) -> tuple[int, dict[str, str], dict[str, Any]]:
+        asked.set()
+        over.wait(60)
+        return 200, {}, {"id": identifier}
+
+    path, mapping = write(tmp_path / "rows.jsonl", ROWS), tmp_path / "map.jsonl"
+    with answering(reply) as url:
+        command = [str(RKGRADE), "import", "code-contests", str(path), "--to", url, "--map", str(mapping)]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE)
+        try:
+            assert asked.wait(60)
+            process.send_signal(number)
+            process.communicate(timeout=30)
+        finally:
+            process.kill()
+            over.set()
+
+    assert process.returncode == status
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
