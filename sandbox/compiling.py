@@ -34,6 +34,10 @@ MESSAGE_BYTES = 8 * 1024
 LOCKS = 64
 LOOK_AGAIN_S = 0.01
 
+#: Entries kept at most, whatever their size, and puts between two looks at them all: a look costs 20 us an entry.
+MAX_ENTRIES = 20_000
+EVICT_EVERY = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
@@ -45,9 +49,14 @@ class Compiled:
 class CompileCache:
     """Entries `<key>/{artefact, result.json}` in one directory."""
 
-    def __init__(self, config: SandboxConfig) -> None:
+    def __init__(
+        self, config: SandboxConfig, *, limit_entries: int = MAX_ENTRIES, evict_every: int = EVICT_EVERY
+    ) -> None:
         self._directory = config.compiled_dir
         self._limit_bytes = config.compile_cache_bytes
+        self._limit_entries = limit_entries
+        self._evict_every = evict_every
+        self._puts = 0
         self._locks = config.locks_dir
         for path in (self._directory, self._locks):
             path.mkdir(parents=True, exist_ok=True)
@@ -107,6 +116,10 @@ class CompileCache:
         self._evict()
 
     def _evict(self) -> None:
+        """Now and then, remove what was used longest ago, down to nine tenths of either bound."""
+        self._puts += 1
+        if self._puts % self._evict_every:
+            return
         with (self._locks / "evict").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -115,14 +128,19 @@ class CompileCache:
             entries = []
             for path in self._directory.iterdir():
                 with contextlib.suppress(FileNotFoundError):
-                    size = sum(file.stat().st_size for file in path.iterdir())
+                    # By blocks, not by length: most entries are an error, a few bytes in a file of a block.
+                    size = sum(file.stat().st_blocks * 512 for file in (path, *path.iterdir()))
                     entries.append((path.stat().st_mtime, size, path))
             total = sum(size for _, size, _ in entries)
+            left = len(entries)
+            if total <= self._limit_bytes and left <= self._limit_entries:
+                return
             for _, size, path in sorted(entries):
-                if total <= self._limit_bytes:
+                if total <= 0.9 * self._limit_bytes and left <= 0.9 * self._limit_entries:
                     return
                 shutil.rmtree(path, ignore_errors=True)
                 total -= size
+                left -= 1
 
     def sweep(self) -> None:
         """Remove what a writer that died left half-made an hour or longer ago."""

@@ -238,7 +238,7 @@ def compilers() -> Iterator[Finding]:
 
 def disk(config: SandboxConfig, free_bytes: int | None = None) -> Finding:
     """Room for the compile cache in the data directory, and the right to write there."""
-    existing = next(path for path in (config.data_dir, *config.data_dir.absolute().parents) if path.exists())
+    existing = next(path for path in (config.data_dir, *config.data_dir.absolute().parents) if _can_see(path))
     if not os.access(existing, os.W_OK):
         return _failed("disk", f"{existing} is not writable", "set RKGRADE_DATA_DIR to a directory that is")
     free_bytes = shutil.disk_usage(existing).free if free_bytes is None else free_bytes
@@ -249,6 +249,13 @@ def disk(config: SandboxConfig, free_bytes: int | None = None) -> Finding:
     if free_bytes < config.compile_cache_bytes:
         return _warning("disk", found, remedy)
     return _ok("disk", found)
+
+
+def _can_see(path: Path) -> bool:
+    try:
+        return path.exists()
+    except PermissionError:
+        return False
 
 
 def cores(groups: Path = Path("/sys/fs/cgroup")) -> Finding:

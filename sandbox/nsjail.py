@@ -95,7 +95,8 @@ def command(argv: list[str], *, host_uid: int, pass_fd: int, scratch_bytes: int,
         options += ["-R", mount]
     options += ["-m", "none:/dev:tmpfs:size=64k,nr_inodes=32,mode=755"]
     for name in DEVICES:
-        options += ["-B", f"/dev/{name}"]
+        # Read-only, which devices do not mind: their times are the host's, and would be a note to later cells.
+        options += ["-R", f"/dev/{name}"]
     options += ["-s", "/proc/self/fd:/dev/fd", "-s", "/tmp:/dev/shm"]
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         options += ["-s", f"/proc/self/fd/{number}:/dev/{name}"]

@@ -98,6 +98,26 @@ else:
     print("held" if not signal.sigpending() else "escaped")
 """
 
+# Inodes that other cells see too: a note in their times, modes or attributes would outlive this one.
+SHARED = """
+import os
+shared = ["/", "/usr", "/usr/bin", "/usr/bin/python3", "/etc/passwd", "/rkgrade", "/rkgrade-enter", "/prog/main.py",
+          "/proc/self/fd/0", *(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom"))]
+attempts = {
+    "times": lambda path: os.utime(path, (1, 1)), "now": os.utime, "attribute": lambda path: os.setxattr(path, "user.x", b""),
+    "mode": lambda path: os.chmod(path, 0o777), "owner": lambda path: os.chown(path, 1000, 1000),
+}
+changed = []
+for path in shared:
+    for name, attempt in attempts.items():
+        try:
+            attempt(path)
+            changed.append((path, name))
+        except OSError:
+            pass
+print("held" if not changed else changed)
+"""
+
 # Longer output first: nothing of it may show behind the shorter one.
 SHRINKING = """
 import sys
@@ -118,6 +138,7 @@ CASES: list[Case] = [
     *in_pythons("files", FILES, Run(b"leave\n", name="leave"), LOOK, Run(b"leave\n", name="leave"), LOOK),
     *in_pythons("interpreter", INTERPRETER, LOOK, Run(b"leave\n", name="leave"), LOOK),
     *in_pythons("fresh_state", STATE, Run(), Run()),
+    *in_pythons("shared_inodes", SHARED, Run()),
     *in_pythons("pending_signals", PENDING, LOOK, Run(b"leave\n", name="leave"), LOOK),
     *in_pythons(
         "shrinking_output", SHRINKING, Run(b"long\n", Verdict.WRONG_ANSWER, name="long"), Run(b"short\n", name="short")

@@ -60,7 +60,8 @@ COMPILED = CompileResult(ok=True, cpu_s=1.0, cached=False, message="a warning")
 
 @pytest.fixture
 def cache(tmp_path: Path) -> CompileCache:
-    return CompileCache(SandboxConfig(tmp_path, compile_cache_bytes=10_000))
+    # Room for three small entries: a block for the folder, one for the result, and the artefact's.
+    return CompileCache(SandboxConfig(tmp_path, compile_cache_bytes=45_000), limit_entries=100, evict_every=1)
 
 
 def put(cache: CompileCache, key: str, artefact: bytes) -> None:
@@ -111,13 +112,25 @@ def test_size_is_bounded_by_removing_what_was_used_longest_ago(cache: CompileCac
 
 
 def test_one_entry_beyond_the_bound_stays_readable_for_who_has_it(cache: CompileCache) -> None:
-    put(cache, KEYS[0], b"x" * 9000)
+    put(cache, KEYS[0], b"x" * 25_000)
     compiled = cache.get(KEYS[0])
-    put(cache, KEYS[1], b"y" * 9000)
+    put(cache, KEYS[1], b"y" * 25_000)
     assert not has(cache, KEYS[0])
-    assert read(compiled) == b"x" * 9000
-    put(cache, KEYS[2], b"z" * 20_000)
+    assert read(compiled) == b"x" * 25_000
+    put(cache, KEYS[2], b"z" * 60_000)
     assert not any(has(cache, key) for key in KEYS)
+
+
+def test_the_number_of_entries_is_bounded_too(tmp_path: Path) -> None:
+    """Most of what is compiled in training fails, and comes to a few bytes."""
+    cache = CompileCache(SandboxConfig(tmp_path), limit_entries=20, evict_every=4)
+    keys = [f"{number:064x}" for number in range(40)]
+    for number, key in enumerate(keys):
+        cache.put(key, CompileResult(ok=False, cpu_s=0.1, cached=False, message="error"), None)
+        os.utime(tmp_path / "compiled" / key, (1000, 1000 + number))
+    kept = [key for key in keys if has(cache, key)]
+    assert 18 <= len(kept) <= 20 + 4
+    assert kept == keys[-len(kept) :]
 
 
 def test_an_entry_whose_eviction_was_cut_short_is_made_anew(cache: CompileCache, tmp_path: Path) -> None:
