@@ -233,6 +233,11 @@ RETURNED = {
     "a string of a subclass": ("type('S', (str,), {})('text')", "text"),
     "a float of a subclass": ("type('F', (float,), {})(0.5)", 0.5),
     "a list of a subclass": ("type('L', (list,), {'__iter__': None, '__len__': None})([1, 2])", [1, 2]),
+    "numpy's scalars": (
+        "(lambda n: [n.int64(3), n.float64(0.5), n.float32(0.25), n.bool_(True), n.str_('s'), {n.int8(1): 2}])"
+        "(__import__('numpy'))",
+        [3, 0.5, 0.25, True, "s", {"1": 2}],
+    ),
     "one list twice": ("(lambda one: [one, one])([1])", [[1], [1]]),
 }
 
@@ -253,6 +258,8 @@ NOT_PLAIN = {
     "a dict's view": ("{}.keys()", "dict_keys"),
     "a fraction": ("__import__('fractions').Fraction(1)", "fractions.Fraction"),
     "an object of the program's": ("type('Thing', (), {})()", "Thing"),
+    "a numpy array": ("__import__('numpy').zeros(2)", "numpy.ndarray"),
+    "a numpy scalar that is no number of Python's": ("__import__('numpy').complex64(1)", "numpy.complex64"),
     "a set within": ("[1, [2, {3}]]", "set"),
     "keys that are tuples": ("{(1, 2): 3}", "dict with keys of type tuple"),
     "keys that JSON writes alike": ("{1: 'a', '1': 'b'}", "dict with two keys that JSON writes alike"),
