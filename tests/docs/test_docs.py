@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.core import TyperGroup
 from typer.main import get_group
 
 from rl_client.cli import build
@@ -36,6 +37,16 @@ def test_every_command_and_every_option_of_grade_is_documented() -> None:
     assert [name for name in commands if f"`rkgrade {name}" not in text] == []
     options = [option for parameter in commands["grade"].params for option in parameter.opts if option[:2] == "--"]
     assert [option for option in options if option not in text] == []
+
+
+def test_every_data_set_and_every_option_of_its_import_is_documented() -> None:
+    cli, sets = (ROOT / "docs/cli.md").read_text(), (ROOT / "docs/datasets.md").read_text()
+    imports = get_group(build()).commands["import"]
+    assert isinstance(imports, TyperGroup)
+    for name, command in imports.commands.items():
+        assert f"`{name}`" in sets or f"import {name}" in cli
+        options = [option for parameter in command.params for option in parameter.opts if option[:2] == "--"]
+        assert [option for option in options if option not in cli] == []
 
 
 def test_every_route_is_documented() -> None:
