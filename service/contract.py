@@ -151,17 +151,21 @@ class LcbChecker(_Request):
 class _Scored(_Request):
     """A checker that may give points where others only accept or reject."""
 
+    full_score: Annotated[float, Field(strict=True, ge=1e-6, le=1e9, allow_inf_nan=False)] = Field(
+        default=1.0, description="The points of a right answer; `score` of a test is the share of it that was given."
+    )
+
+
+class _Partial(_Scored):
+    """One whose points are no acceptance by themselves."""
+
     partial: Partial = Field(
         default="reject",
-        description="When points accept a test: `reject` never, `accept` above 0, `score` from `full_score` on. "
-        "They are reported as `score` either way.",
-    )
-    full_score: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)] = Field(
-        default=1.0, description="The points of a right answer; looked at only where `partial` is `score`."
+        description="When points accept a test: `reject` never, `accept` above 0, `score` from `full_score` on.",
     )
 
 
-class TestlibChecker(_Scored):
+class TestlibChecker(_Partial):
     """A program written with testlib, called as `checker input output answer`; its exit status decides."""
 
     type: Literal["testlib"] = Field(description="A program written with testlib.")
@@ -169,7 +173,7 @@ class TestlibChecker(_Scored):
     source: Source = Field(description="Includes testlib.h.")
 
 
-class KattisChecker(_Request):
+class KattisChecker(_Scored):
     """An output validator of the ICPC package format: `validator input answer feedback/ flags... < output`."""
 
     type: Literal["kattis"] = Field(description="A program that exits with 42 to accept and 43 to reject.")
@@ -194,7 +198,7 @@ class KattisChecker(_Request):
         return value
 
 
-class PythonChecker(_Scored):
+class PythonChecker(_Partial):
     """A Python program, called as `checker.py input answer output`; prints 1 to accept, as in open-r1/codeforces."""
 
     type: Literal["python"] = Field(description="A Python program that prints 1 or 0.")
@@ -753,7 +757,9 @@ class TestRow(_Response):
     memory_bytes: int | None = Field(default=None, description="Peak memory.")
     exit_code: int | None = Field(default=None, description="Exit status, null where a signal ended the program.")
     signal: int | None = Field(default=None, description="Signal that ended the program.")
-    score: float | None = Field(default=None, description="Given by checkers that score.")
+    score: float | None = Field(
+        default=None, description="Share of the full score, where the checker gave points: 1.0 is all of it."
+    )
     message: str = Field(default="", description="For people; holds nothing of the test's data.")
     reruns: int = Field(default=0, description="Repeats of a limit failure seen while the host was under pressure.")
     stdout_tail: str | None = Field(

@@ -16,6 +16,7 @@ class CheckerOutcome:
     message: str = ""
     """For people; may quote the test's data, so it is shown only on request (`detail: outputs`)."""
     score: float | None = None
+    """Share of the full score, where the checker gave points: 1.0 is all of it."""
 
 
 class Checker(Protocol):
@@ -61,10 +62,11 @@ class Partial(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """What points mean for the verdict; the score is reported either way."""
+    """What points mean for the verdict. They are reported either way, as shares of the full score."""
 
     partial: Partial = Partial.REJECT
     full_score: float = 1.0
+    """The points of a right answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ another exit status) is the checker's own fault, `checker_error`, and never the 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,6 +27,12 @@ FEEDBACK = "feedback"
 JUDGE_MESSAGE = f"{FEEDBACK}/judgemessage.txt"
 SCORE = f"{FEEDBACK}/score.txt"
 SCORE_MULTIPLIER = f"{FEEDBACK}/score_multiplier.txt"
+
+#: More points than this are a mistake; shares of them stay finite numbers.
+MOST_POINTS = 1e15
+
+#: The x of testlib's `_pc(x)` for a right answer: it counts percent.
+PARTIAL_FULL = 100
 
 KATTIS_ACCEPTED = 42
 KATTIS_REJECTED = 43
@@ -81,17 +86,17 @@ def _testlib(run: CheckerRun, scoring: Scoring) -> CheckerOutcome:
         points = None if match is None else _number(match.group(1))
         if points is None:
             return _fault(f"exited with status 7 and said no points: {said}")
-        return _scored(points, scoring, said)
+        return _scored(points / scoring.full_score, scoring, said)
     match = re.match(r"partially correct \((\d{1,3})\)", said)
     # Its word too: such a status alone may be that of a checker which failed in a way of its own.
     if match is not None and status == PARTIAL_BASE + int(match.group(1)):
-        return _scored(float(match.group(1)), scoring, said)
+        return _scored(int(match.group(1)) / PARTIAL_FULL, scoring, said)
     if status == 3:
         return _fault(f"gave up: {said}")
     return _fault(f"exited with status {status}: {said}")
 
 
-def _kattis(run: CheckerRun, _: Scoring) -> CheckerOutcome:
+def _kattis(run: CheckerRun, scoring: Scoring) -> CheckerOutcome:
     files = run.files or {}
     status, said = run.evidence.exit_code, _text(files.get(JUDGE_MESSAGE) or run.stderr)
     if status not in (KATTIS_ACCEPTED, KATTIS_REJECTED):
@@ -105,7 +110,8 @@ def _kattis(run: CheckerRun, _: Scoring) -> CheckerOutcome:
     score = _number(_text(files[scores[0]]))
     if score is None:
         return _fault(f"left a {scores[0]} that holds no number: {_text(files[scores[0]])}")
-    return CheckerOutcome(Verdict.ACCEPTED, said, score)
+    share = score / scoring.full_score if scores == [SCORE] else score
+    return CheckerOutcome(Verdict.ACCEPTED, said, share)
 
 
 def _python(run: CheckerRun, scoring: Scoring) -> CheckerOutcome:
@@ -156,15 +162,15 @@ def limit_fault(run: CheckerRun) -> CheckerOutcome | None:
     return None
 
 
-def _scored(points: float, scoring: Scoring, said: str) -> CheckerOutcome:
+def _scored(share: float, scoring: Scoring, said: str) -> CheckerOutcome:
     match scoring.partial:
         case Partial.REJECT:
             accepted = False
         case Partial.ACCEPT:
-            accepted = points > 0
+            accepted = share > 0
         case Partial.SCORE:
-            accepted = points >= scoring.full_score
-    return CheckerOutcome(Verdict.ACCEPTED if accepted else Verdict.WRONG_ANSWER, said, points)
+            accepted = share >= 1
+    return CheckerOutcome(Verdict.ACCEPTED if accepted else Verdict.WRONG_ANSWER, said, share)
 
 
 def _fault(what: str) -> CheckerOutcome:
@@ -172,11 +178,11 @@ def _fault(what: str) -> CheckerOutcome:
 
 
 def _number(text: str) -> float | None:
-    """A finite decimal number, or None."""
+    """A decimal number, or None; also for one that is no score by any measure."""
     if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text, re.ASCII):
         return None
     value = float(text)
-    return value if math.isfinite(value) else None
+    return value if abs(value) <= MOST_POINTS else None
 
 
 def _text(data: bytes) -> str:

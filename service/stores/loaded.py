@@ -145,9 +145,8 @@ def _program(
             texts = given.files or {"checker": given.source or ""}
             files = tuple((name, text.encode()) for name, text in texts.items())
             part = "source" if given.files is None else "files"
-            return CheckerProgram(
-                CheckerProtocol.KATTIS, JuryProgram(given.language, files, field=f"{field}.{part}"), given.flags
-            )
+            program = JuryProgram(given.language, files, field=f"{field}.{part}")
+            return CheckerProgram(CheckerProtocol.KATTIS, program, given.flags, Scoring(full_score=given.full_score))
         case contract.PythonChecker():
             program = JuryProgram("python", (("checker.py", given.source.encode()),), field=f"{field}.source")
             return CheckerProgram(CheckerProtocol.PYTHON, program, scoring=_scoring(given))

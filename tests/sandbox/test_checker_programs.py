@@ -60,8 +60,8 @@ def test_a_checker_sees_each_tests_own_input_output_and_answer(judge: Judge) -> 
         (b"points 0.5", b"", b"", (W, "points 0.5 for the effort", 0.5)),
         (b"points 1", b"", b"", (W, "points 1.0 for the effort", 1.0)),
         (b"partly 0", b"", b"", (W, "partially correct (0) some of it", 0.0)),
-        (b"partly 1", b"", b"", (W, "partially correct (1) some of it", 1.0)),
-        (b"partly 50", b"", b"", (W, "partially correct (50) some of it", 50.0)),
+        (b"partly 1", b"", b"", (W, "partially correct (1) some of it", 0.01)),
+        (b"partly 50", b"", b"", (W, "partially correct (50) some of it", 0.5)),
         (b"fail", b"", b"", (E, "the checker gave up: FAIL the answer is out of its mind", None)),
         (b"throw", b"", b"", (E, "the checker died of signal 6", None)),
         (b"segfault", b"", b"", (E, "the checker died of signal 11", None)),
@@ -92,7 +92,7 @@ def test_a_checker_that_never_quits_is_at_fault(judge: Judge) -> None:
 )
 def test_points_are_accepted_as_the_problem_says(judge: Judge, scoring: Scoring, verdict: Verdict) -> None:
     result = one(judge, by_testlib("deeds", scoring), b"points 0.5\n\n", b"")
-    assert (result.verdict, result.score) == (verdict, 0.5)
+    assert (result.verdict, result.score) == (verdict, 0.5 / scoring.full_score)
 
 
 def test_the_message_of_the_run_itself_stays_that_of_the_run(judge: Judge) -> None:

@@ -14,6 +14,7 @@ from sandbox.checkers.programs import (
     outcome,
 )
 from sandbox.problem import Limits
+from sandbox.testlib import PARTIAL_BASE
 from sandbox.verdicts import Evidence, Verdict
 
 A, W, E = Verdict.ACCEPTED, Verdict.WRONG_ANSWER, Verdict.CHECKER_ERROR
@@ -52,7 +53,7 @@ def run(
         (7, b"points nan\n", CheckerOutcome(E, "the checker exited with status 7 and said no points: points nan")),
         (7, b"", CheckerOutcome(E, "the checker exited with status 7 and said no points")),
         (16, b"partially correct (0) none\n", CheckerOutcome(W, "partially correct (0) none", 0.0)),
-        (216, b"partially correct (200) all\n", CheckerOutcome(W, "partially correct (200) all", 200.0)),
+        (216, b"partially correct (200) all\n", CheckerOutcome(W, "partially correct (200) all", 2.0)),
         (17, b"partially correct (0)", CheckerOutcome(E, "the checker exited with status 17: partially correct (0)")),
         (99, b"dead\n", CheckerOutcome(E, "the checker exited with status 99: dead")),
         (3, b"FAIL no answer\n", CheckerOutcome(E, "the checker gave up: FAIL no answer")),
@@ -83,8 +84,22 @@ def test_points_accept_as_the_problem_says_and_are_reported_always(
     scoring: Scoring, points: float, verdict: Verdict
 ) -> None:
     assert run(TESTLIB, 7, stderr=b"points %f x" % points, scoring=scoring) == CheckerOutcome(
-        verdict, f"points {points:f} x", points
+        verdict, f"points {points:f} x", points / scoring.full_score
     )
+
+
+@pytest.mark.parametrize(
+    ("scoring", "verdict"), [(Scoring(), W), (Scoring(Partial.ACCEPT), A), (Scoring(Partial.SCORE, 0.1), W)]
+)
+def test_a_partly_correct_answer_counts_in_percent_whatever_the_full_score(scoring: Scoring, verdict: Verdict) -> None:
+    ended = run(TESTLIB, PARTIAL_BASE + 50, stderr=b"partially correct (50) half", scoring=scoring)
+    assert ended == CheckerOutcome(verdict, "partially correct (50) half", 0.5)
+
+
+def test_a_kattis_score_is_a_share_of_the_full_score_and_a_multiplier_is_one_already() -> None:
+    scoring = Scoring(full_score=50.0)
+    assert run(KATTIS, 42, files={SCORE: b"12.5"}, scoring=scoring) == CheckerOutcome(A, score=0.25)
+    assert run(KATTIS, 42, files={SCORE_MULTIPLIER: b"0.5"}, scoring=scoring) == CheckerOutcome(A, score=0.5)
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_points_are_reported_and_accepted_as_the_problem_says(
     grader_url: str, scoring: dict[str, Any], verdict: str
 ) -> None:
     (test,) = graded(grader_url, problem_of(DEEDS | scoring, "points 0.5\n\n"))["tests"]
-    assert (test["verdict"], test["score"]) == (verdict, 0.5)
+    assert (test["verdict"], test["score"]) == (verdict, 0.5 / scoring.get("full_score", 1))
 
 
 @pytest.mark.parametrize(("checker", "part", "reason"), BROKEN)
@@ -176,7 +176,10 @@ def test_a_checker_decides_on_clean_runs_only(grader_url: str) -> None:
 
 def test_what_may_be_known_of_such_a_problem(grader_url: str) -> None:
     identifier = put(grader_url, problem_of(KATTIS)).json()["id"]
-    assert httpx.get(f"{grader_url}/problems/{identifier}").json()["checker"] == KATTIS | {"source": None}
+    assert httpx.get(f"{grader_url}/problems/{identifier}").json()["checker"] == KATTIS | {
+        "source": None,
+        "full_score": 1.0,
+    }
 
 
 def test_without_testlib_its_checkers_are_refused_and_others_are_not(serve: Serve, tmp_path: Path) -> None:
