@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox import cgroups, host, nsjail
+from sandbox import cgroups, host, nsjail, testlib
 from sandbox.config import SandboxConfig
 from sandbox.errors import HostError
 
@@ -57,6 +57,7 @@ def examine(config: SandboxConfig) -> Iterator[Finding]:
     yield data_directory(config)
     yield jail(config)
     yield from compilers()
+    yield testlib_header(config)
     yield disk(config)
     yield cores()
     yield memory()
@@ -234,6 +235,14 @@ def compilers() -> Iterator[Finding]:
         else:
             words = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
             yield _ok(name, words.splitlines()[0])
+
+
+def testlib_header(config: SandboxConfig) -> Finding:
+    """The header that checkers and interactors of the testlib kind include."""
+    if testlib.header(config) is None:
+        remedy = "run scripts/run, which fetches it, or set RKGRADE_TESTLIB; others than testlib's checkers do without"
+        return _warning("testlib.h", f"no {config.testlib}", remedy)
+    return _ok("testlib.h", str(config.testlib))
 
 
 def disk(config: SandboxConfig, free_bytes: int | None = None) -> Finding:

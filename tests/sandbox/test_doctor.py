@@ -47,6 +47,7 @@ def test_a_host_that_can_run_cells_passes_every_check() -> None:
         "python3",
         "gcc",
         "g++",
+        "testlib.h",
         "disk",
         "core pinning",
         "memory",
@@ -172,6 +173,14 @@ def test_groups_that_cannot_be_made_are_a_failure() -> None:
 )
 def test_seccomp(tmp_path: Path, files: dict[str, str], status: Status) -> None:
     assert outcome(doctor.seccomp(tree(tmp_path, files)))[0] is status
+
+
+def test_testlib(tmp_path: Path) -> None:
+    header = tmp_path / "testlib.h"
+    config = SandboxConfig(tmp_path, testlib=header)
+    assert outcome(doctor.testlib_header(config)) == (Status.WARNING, f"no {header}")
+    header.touch()
+    assert outcome(doctor.testlib_header(config)) == (Status.OK, str(header))
 
 
 @pytest.mark.parametrize(
