@@ -183,7 +183,7 @@ class _Judging:
         try:
             graded = grading.grade(job, queue_s=0.0, cancel_fd=self.cancelled, on_test=on_test)
         except CheckerRefused as error:
-            return Refused(f"checker: {error}", host=False)
+            return Refused(f"{error.field}: {error}", host=False)
         except HostError as error:
             return Refused(str(error), host=True)
         except ValidationError as error:

@@ -71,6 +71,55 @@ def test_an_accepted_program_exits_with_0_and_its_table(rkgrade: Run) -> None:
     ]
 
 
+ANY_ORDER = """
+import sys
+wanted, got = (sorted(text.split()) for text in (open(sys.argv[2]).read(), sys.stdin.read()))
+sys.exit(42 if got == wanted else 43)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Callable[[str], Path]:
+    """A Kattis package with such an output validator in Python."""
+
+    def write(validator: str) -> Path:
+        files = {
+            "problem.yaml": "name: Numbers\nvalidation: custom\n",
+            "data/secret/1.in": "3 2 1\n",
+            "data/secret/1.ans": "3\n2\n1\n",
+            "output_validators/check.py": validator,
+        }
+        for name, content in files.items():
+            path = tmp_path / "package" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        return tmp_path / "package"
+
+    return write
+
+
+@pytest.mark.jail
+def test_a_package_with_a_validator_of_its_own_is_judged_by_it(
+    rkgrade: Run, program: Callable[[str, str], Path], package: Callable[[str], Path]
+) -> None:
+    other_order = program("other_order.py", "print(*sorted(input().split()))\n")
+    other_numbers = program("other_numbers.py", "print(3, 3, 3)\n")
+
+    done = rkgrade("grade", package(ANY_ORDER), other_order, other_numbers, "--json")
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert [result.verdict for result in results(done.stdout)] == ["accepted", "wrong_answer"]
+
+
+@pytest.mark.jail
+def test_a_validator_that_does_not_compile_is_the_package_s_fault(rkgrade: Run, package: Callable[[str], Path]) -> None:
+    done = rkgrade("grade", package("def f(:\n"), ACCEPTED)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "does not compile" in done.stderr
+    assert "SyntaxError" in done.stderr
+
+
 @pytest.mark.jail
 def test_stop_skips_what_lies_behind_the_first_failure(rkgrade: Run) -> None:
     done = rkgrade("grade", EXAMPLE, WRONG, "--json", "--stop", "first_failure")
