@@ -39,6 +39,9 @@ MAPPED_BYTES = 64 * 1024
 #: Unit of `st_blocks`, see stat(2).
 BLOCK_BYTES = 512
 
+#: How much is read at once of what nobody needs.
+READ_BYTES = 64 * 1024
+
 #: The program's descriptor of the first of `RunRequest.extra_fds`.
 FIRST_EXTRA_FD = 4
 
@@ -174,6 +177,9 @@ class ActiveRun:
         self._cores = cores
         self._waited_s = 0.0
         self._over_wall = False
+        self._over = False
+        self.beside: ActiveRun | None = None
+        """A run whose words this one waits for: as that one waits for its core, this one does not idle."""
         self._killed_at: float | None = None
         self.sweeping = False
         """Whether the warden is still to say that it has emptied the scratch disk."""
@@ -252,11 +258,15 @@ class ActiveRun:
     def _wall_left(self, now: float) -> float:
         limit_s = self._limits.effective_wall_s
         left = limit_s + self._waited_s - (now - self._started)
-        if left <= 0 and (waited := self._group.waited_s()) > self._waited_s:
+        if left <= 0 and (waited := self._waited_for_core_s()) > self._waited_s:
             # It waited for its core as others' work ran there: that is no idling.
             left += min(waited, MAX_WAIT_FACTOR * limit_s) - self._waited_s
             self._waited_s = waited
         return left
+
+    def _waited_for_core_s(self) -> float:
+        other = self.beside
+        return self._group.waited_s() + (0.0 if other is None or other._over else other._group.waited_s())
 
     def take_answer(self) -> RunRecord:
         """The record, once the channel is readable. Raises GraderFault."""
@@ -278,6 +288,7 @@ class ActiveRun:
 
     def _record(self, status: int, said_cpu_s: float, wall_s: float, collected: dict[str, Output]) -> RunRecord:
         limits, stdout, stderr = self._limits, self._stdout, self._stderr
+        self._over = True
         usage = self._group.end() or Usage(cpu_s=said_cpu_s, peak_bytes=0, file_cache_bytes=0, oom_kills=0)
         exit_code = os.waitstatus_to_exitcode(status)
         died_of = -exit_code if exit_code < 0 else None
@@ -299,7 +310,39 @@ class ActiveRun:
         return RunRecord(evidence, usage.cpu_s, wall_s, memory_bytes, stdout, stderr, collected)
 
 
-def wait_for(runs: Sequence[ActiveRun], cancel_fd: int | None = None) -> list[RunRecord]:
+class Remains:
+    """The reading end of a pipe, held beside the run that reads from it. Close it.
+
+    Once that run has ended, what is still written for it is read and forgotten: its partner does not die of SIGPIPE
+    over its last words, which nobody needs any more. One that goes on beyond `most_bytes` does.
+    """
+
+    def __init__(self, fd: int, reader: ActiveRun, most_bytes: int) -> None:
+        """Takes the descriptor over."""
+        self._fd = fd
+        self._left_bytes = most_bytes
+        self.reader = reader
+
+    def fileno(self) -> int:
+        """-1 once it is closed."""
+        return self._fd
+
+    def forget(self) -> None:
+        """Read what is there; close where that is the end, or too much."""
+        read = len(os.read(self._fd, min(self._left_bytes, READ_BYTES)))
+        self._left_bytes -= read
+        if read == 0 or self._left_bytes == 0:
+            self.close()
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def wait_for(
+    runs: Sequence[ActiveRun], cancel_fd: int | None = None, remains: Remains | None = None
+) -> list[RunRecord]:
     """Watch runs until all have ended; their records in the same order.
 
     Raises GraderFault, and Cancelled once `cancel_fd` is readable; every cell that still has a run is then ended.
@@ -314,7 +357,8 @@ def wait_for(runs: Sequence[ActiveRun], cancel_fd: int | None = None) -> list[Ru
             timeouts = [seconds for seconds in left.values() if seconds is not None]
             if not timeouts:
                 continue
-            for run in _ready([run for run in waiting if run not in records], min(timeouts), cancel_fd):
+            unread = remains if remains is not None and remains.reader in records else None
+            for run in _ready([run for run in waiting if run not in records], min(timeouts), cancel_fd, unread):
                 records[run] = run.take_answer()
     except BaseException:
         for run in runs:
@@ -326,16 +370,22 @@ def wait_for(runs: Sequence[ActiveRun], cancel_fd: int | None = None) -> list[Ru
     return [records[run] for run in runs]
 
 
-def _ready(runs: Sequence[ActiveRun], timeout_s: float, cancel_fd: int | None) -> list[ActiveRun]:
+def _ready(
+    runs: Sequence[ActiveRun], timeout_s: float, cancel_fd: int | None, remains: Remains | None
+) -> list[ActiveRun]:
     poller = select.poll()
     for run in runs:
         poller.register(run, select.POLLIN)
     if cancel_fd is not None:
         poller.register(cancel_fd, select.POLLIN)
+    if remains is not None and remains.fileno() >= 0:
+        poller.register(remains, select.POLLIN)
     # Rounded up: a poll that returns a moment early would spin until the limit is really reached.
     ready = {fd for fd, _ in poller.poll(int(timeout_s * 1000) + 1)}
     if cancel_fd in ready:
         raise Cancelled
+    if remains is not None and remains.fileno() in ready:
+        remains.forget()
     return [run for run in runs if run.fileno() in ready]
 
 
