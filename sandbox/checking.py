@@ -83,6 +83,7 @@ class ProgramChecking:
         self._flags = checker.flags
         self._scoring = checker.scoring
         self._jury = Jury(checker.program, workshop, limits(workshop.config), cancel_fd)
+        self._nothing = Stdin(b"")
         self._given_up: CheckerOutcome | None = None
 
     def prepare(self) -> None:
@@ -115,7 +116,7 @@ class ProgramChecking:
 
             given, answer = opened(test.stdin.open()), opened(Stdin(test.expected).open())
             written = opened(read_only(output))
-            stdin = opened(read_only(output) if self._rules.output_on_stdin else Stdin(b"").open())
+            stdin = opened(read_only(output) if self._rules.output_on_stdin else self._nothing.open())
             request = self._jury.request(stdin, (*self._rules.arguments(_PLACES), *self._flags))
             limits = replace(request.limits, output_bytes=OUTPUT_BYTES + len(output))
             request = replace(

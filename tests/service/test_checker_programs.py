@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,7 @@ def test_a_checker_of_no_use_is_refused_when_it_is_sent_and_never_stored(
     problem = problem_of(checker)
     refused = assert_refused(put(grader_url, problem), 422, "invalid-request", f"checker.{part}")
     assert reason in refused["detail"]
-    identifier = problem_id(parse_problem(httpx.Request("PUT", grader_url, json=problem).content))
+    identifier = problem_id(parse_problem(json.dumps(problem)))
     assert httpx.get(f"{grader_url}/problems/{identifier}").status_code == 404
 
 
