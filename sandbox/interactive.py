@@ -5,9 +5,12 @@
       stdout ──────────── pipe ──────────────▶  stdin
 
 Both cells are this judge's, on its core; the judge closes its copies of the pipes' ends as soon as both programs run,
-so that each sees when the other has gone. Limits are each program's own: what the interactor computes is no part of the
-submission's time. The submission's wall limit is that of the pair, which ends a deadlock in `idle`; the interactor may
-then still compute for as long as its own CPU limit lets it. How the two ends make a verdict is `sandbox.conversation`.
+so that each sees when the other has gone. All but one: an interactor must not die of SIGPIPE over last words that the
+program did not wait for, so what is still said to a program that has ended is read, up to a bound, and forgotten.
+
+Limits are each program's own: what the interactor computes is no part of the submission's time. The submission's wall
+limit is that of the pair, which ends a deadlock in `idle`; the interactor may then still compute for as long as its own
+CPU limit lets it. How the two ends make a verdict is `sandbox.conversation`.
 
 A Kattis validator may ask for another pass (`nextpass.in` beside its 42): the program is then run anew on that input,
 and the validator finds its feedback folder as it left it. What goes wrong on the interactor's side is looked into once
@@ -41,7 +44,7 @@ from sandbox.conversation import (
 from sandbox.jury import Jury, Workshop
 from sandbox.languages import Language
 from sandbox.problem import Limits, Problem, Test
-from sandbox.run import FIRST_EXTRA_FD, ActiveRun, Output, RunRecord, RunRequest, wait_for
+from sandbox.run import FIRST_EXTRA_FD, ActiveRun, Output, Remains, RunRecord, RunRequest, wait_for
 from sandbox.starting import program_request
 from sandbox.stdin import Stdin
 from sandbox.trials import DrivenTrial, Outcome, failure_message
@@ -52,6 +55,9 @@ TOUT = "tout"
 
 #: What an interactor may write to one file.
 OUTPUT_BYTES = 64 * 2**20
+
+#: What an interactor may still say to a program that has gone, before it is taken for one that never stops.
+MOST_LAST_WORDS_BYTES = 2**20
 
 #: Where a validator leaves the input of the next pass.
 NEXT_PASS = f"{FEEDBACK}/nextpass.in"
@@ -221,8 +227,11 @@ class RefereedTrial(DrivenTrial):
             except BaseException:
                 interactor.abandon()
                 raise
+            program.beside = interactor
+            remains = Remains(os.dup(to_program), program, MOST_LAST_WORDS_BYTES)
             pipes.close()
-            record, other = wait_for([program, interactor], cancel_fd)
+            with contextlib.closing(remains):
+                record, other = wait_for([program, interactor], cancel_fd, remains)
         try:
             return self._settled(program, record, interactor, other, feedback)
         except BaseException:
