@@ -12,6 +12,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
 
 from service import contract
+from service.bodies import Bodies
 from service.engines.base import Engine
 from service.engines.prepare import local_engine
 from service.errors import DOCUMENTED, ProblemDetails, add_handlers
@@ -43,7 +44,8 @@ def create_app(settings: Settings, engine: Engine | None = None, metrics: Metric
             runs = await asyncio.to_thread(local_engine, settings, counted)
         intake = Intake(store, runs.languages)
         readiness = Readiness(runs, intake)
-        app.state.context = Context(settings, runs, intake, counted, readiness)
+        bodies = Bodies(settings.body_limit_bytes)
+        app.state.context = Context(settings, runs, intake, counted, readiness, bodies)
         await runs.start()
         establishing = asyncio.create_task(readiness.establish())
         try:

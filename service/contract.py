@@ -12,6 +12,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Iterator
+from json.encoder import encode_basestring
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import (
@@ -823,7 +824,7 @@ class GraderInfo(_Response):
     """What graded, so that results can be told apart later."""
 
     version: str = Field(description="Version of rkgrade.")
-    sandbox: str = Field(description="What contains programs, such as `nsjail 3.6, cgroup v2`.")
+    sandbox: str = Field(description="What contains programs, such as `nsjail, cgroup v2`.")
     language_version: str = Field(description="Compiler or interpreter version.")
     secure: bool = Field(description="False where the grader was told to run without cgroups.")
 
@@ -877,6 +878,13 @@ _UNION_TAGS: Final = {
 }
 
 
+#: Of two fields that exclude each other: the one that pydantic reports, and the other.
+_EXACTLY_ONE: Final = {"source_xor_completion": ("completion", "source"), "source_xor_files": ("files", "source")}
+
+#: How much of a long string of a problem is written out as JSON at once.
+_PIECE_CHARS: Final = 2**20
+
+
 def field_path(loc: tuple[int | str, ...]) -> str:
     """A pydantic error location as a path into the JSON that was sent, such as `problem.tests[3].input`.
 
@@ -905,6 +913,14 @@ def mistakes(error: ValidationError) -> list[tuple[str, str]]:
             path = f"{path}.{field}" if path else field
             missing = one["type"] == "union_tag_not_found"
             sentence = "Field required" if missing else f"Input should be one of {context['expected_tags']}"
+        elif one["type"] in _EXACTLY_ONE:
+            # Which of the two is at fault, nobody can say: both are named.
+            field, other = _EXACTLY_ONE[one["type"]]
+            found.append((f"{path.removesuffix(field)}{other}", sentence))
+        elif one["type"] in ("too_long", "too_short") and one["ctx"]["field_type"] == "Value":
+            # pydantic counts "items" of a string that a validator of ours has seen before.
+            sentence = sentence.replace(" items ", " characters ").replace(" item ", " character ")
+            sentence = sentence.replace("Value", "String", 1).replace(" after validation", "", 1)
         found.append((path, sentence))
     return found
 
@@ -938,9 +954,35 @@ def canonical_chunks(problem: Problem) -> Iterator[bytes]:
     Keys sorted, no white space, UTF-8, nothing escaped that JSON lets stand; fields that equal their defaults
     are left out, so that a field with a default can be added to the contract without changing any id.
     """
-    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
-    for chunk in encoder.iterencode(problem.model_dump(exclude_defaults=True)):
-        yield chunk.encode()
+    for text in _canonical(problem.model_dump(exclude_defaults=True)):
+        yield text.encode()
+
+
+def _canonical(value: object) -> Iterator[str]:
+    # The json module can do the same, but has a long string escaped as a whole, and then joined to what stands beside.
+    if isinstance(value, str):
+        if len(value) <= _PIECE_CHARS:
+            yield encode_basestring(value)
+            return
+        yield '"'
+        for start in range(0, len(value), _PIECE_CHARS):
+            yield encode_basestring(value[start : start + _PIECE_CHARS])[1:-1]
+        yield '"'
+    elif isinstance(value, dict):
+        yield "{"
+        for number, key in enumerate(sorted(value)):
+            yield f"{',' if number else ''}{encode_basestring(key)}:"
+            yield from _canonical(value[key])
+        yield "}"
+    elif isinstance(value, list | tuple):
+        yield "["
+        for number, item in enumerate(value):
+            if number:
+                yield ","
+            yield from _canonical(item)
+        yield "]"
+    else:
+        yield json.dumps(value, allow_nan=False)
 
 
 def problem_id(problem: Problem) -> str:

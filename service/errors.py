@@ -5,6 +5,7 @@
     ├── MalformedBody        400  the body cannot be decoded: corrupt gzip or zstd, a broken upload
     ├── NotFound             404  no such problem, no such path
     ├── MethodNotAllowed     405
+    ├── ClientSilent         408  a large body stopped arriving
     ├── BodyTooLarge         413  past the body limit, counted after decompression
     ├── UnsupportedEncoding  415  a Content-Encoding the service does not speak
     ├── InvalidRequest       422  not JSON, or JSON outside the contract; names the field at fault
@@ -12,7 +13,7 @@
     ├── ClientGone           499  nobody reads this one; it ends the work and stands in the log
     ├── StoredProblemCorrupt 500  what lies in the store is not what its id says
     ├── InternalError        500  a fault of the service
-    ├── Unavailable          503  starting, draining or without workers
+    ├── Unavailable          503  shutting down, or no room for another large body; with Retry-After
     └── DiskFull             507  the data directory takes no more
 
 No answer carries a stack trace, a source or test data.
@@ -129,6 +130,12 @@ class MethodNotAllowed(ServiceError):
     title = "The method is not allowed here"
 
 
+class ClientSilent(ServiceError):
+    status = 408
+    type = "client-silent"
+    title = "The body stopped arriving"
+
+
 class BodyTooLarge(ServiceError):
     status = 413
     type = "body-too-large"
@@ -196,7 +203,12 @@ def invalid_request(error: ValidationError) -> InvalidRequest:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     if first["type"] == "json_invalid":
         return InvalidRequest(f"the body is not JSON: {first['msg']}")
-    return invalid_fields([FieldError(path or None, sentence) for path, sentence in mistakes(error)])
+    return invalid_fields([FieldError(_shown(path) or None, sentence) for path, sentence in mistakes(error)])
+
+
+def _shown(path: str) -> str:
+    """The path as UTF-8 can hold it: names of fields are the client's, too."""
+    return path.encode(errors="backslashreplace").decode()
 
 
 def invalid_fields(errors: Sequence[FieldError]) -> InvalidRequest:

@@ -8,15 +8,17 @@ it raises.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
 from sandbox import calls
 from service import contract
+from service.bodies import LARGE_BYTES
 from service.engines.base import Job, LanguageInfo
 from service.errors import (
     DiskFull,
@@ -26,7 +28,9 @@ from service.errors import (
     StoredProblemCorrupt,
     invalid_fields,
 )
-from service.stores.problems import CorruptProblem, ProblemStore, StoreFull, UnknownProblem, problem_id
+from service.stores.problems import CorruptProblem, ProblemStore, StoreFull, UnknownProblem
+
+T = TypeVar("T")
 
 #: Problems larger than this are written out and hashed in a thread.
 _INLINE_CHARS = 100_000
@@ -57,28 +61,35 @@ class Intake:
         }
         self._known = ", ".join(language.id for language in languages)
         self._problems: OrderedDict[str, _Known] = OrderedDict()
+        self._large = asyncio.Lock()
 
     async def store(self, problem: contract.Problem) -> tuple[str, bool]:
         """Store a problem; its id, and whether it was new. Raises DiskFull."""
-        size = sum(len(test.given) + len(test.wanted) for test in problem.tests)
-        try:
-            if size > _INLINE_CHARS:
-                identifier, created = await asyncio.to_thread(lambda: self._store.put(_canonical(problem)))
-            else:
-                content = _canonical(problem)
-                identifier, created = problem_id(content), False
-                if not self._store.remembers(identifier, len(content)):
-                    # Waits for the disk.
-                    identifier, created = await asyncio.to_thread(self._store.put, content)
-        except StoreFull as error:
-            raise DiskFull(str(error)) from error
-        self._remember(identifier, problem)
+        if sum(len(test.given) + len(test.wanted) for test in problem.tests) > _INLINE_CHARS:
+            identifier = await asyncio.to_thread(contract.problem_id, problem)
+        else:
+            identifier = contract.problem_id(problem)
+        created = False
+        if not self._store.remembers(identifier):
+            try:
+                # Written out a second time, rather than held as a whole.
+                _, created = await asyncio.to_thread(lambda: self._store.put(contract.canonical_chunks(problem)))
+            except StoreFull as error:
+                raise DiskFull(str(error)) from error
+        self._remember(identifier, _known(problem))
         return identifier, created
 
-    async def problem(self, identifier: str) -> contract.Problem:
-        """A stored problem. Raises NotFound, StoredProblemCorrupt."""
+    async def described(self, identifier: str) -> contract.ProblemInfo:
+        """What may be told of a stored problem. Raises NotFound, StoredProblemCorrupt."""
+        return await self._from_stored(identifier, contract.describe)
+
+    async def _from_stored(self, identifier: str, take: Callable[[contract.Problem], T]) -> T:
+        """What `take` needs of a stored problem, which is held no longer than that."""
+        large = (self._store.size(identifier) or 0) > LARGE_BYTES
         try:
-            return await asyncio.to_thread(self._get, identifier)
+            # One of the large ones at a time: a request of a few bytes would else fill the memory with another.
+            async with self._large if large else contextlib.nullcontext():
+                return await asyncio.to_thread(lambda: take(contract.parse_problem(self._store.get(identifier))))
         except UnknownProblem:
             raise NotFound(f"no problem {identifier} is stored here") from None
         except CorruptProblem:
@@ -113,7 +124,7 @@ class Intake:
             known = await self._known_of(identifier, prefix)
         else:
             identifier, _ = await self.store(request.problem)
-            known = _Known(request.problem.kind, request.problem.limits)
+            known = _known(request.problem)
         language = self._languages[request.language.lower()]
         if language not in (suited := _LANGUAGES_OF.get(known.kind, (language,))):
             raise InvalidRequest.at(
@@ -135,21 +146,18 @@ class Intake:
             self._problems.move_to_end(identifier)
             return known
         try:
-            problem = await self.problem(identifier)
+            known = await self._from_stored(identifier, _known)
         except NotFound as error:
             raise NotFound(error.detail, errors=[FieldError(f"{prefix}problem", error.detail)]) from None
-        return self._remember(identifier, problem)
+        return self._remember(identifier, known)
 
-    def _remember(self, identifier: str, problem: contract.Problem) -> _Known:
-        known = self._problems[identifier] = _Known(problem.kind, problem.limits)
+    def _remember(self, identifier: str, known: _Known) -> _Known:
+        self._problems[identifier] = known
         self._problems.move_to_end(identifier)
         if len(self._problems) > _MOST_REMEMBERED:
             self._problems.popitem(last=False)
         return known
 
-    def _get(self, identifier: str) -> contract.Problem:
-        return contract.parse_problem(self._store.get(identifier))
 
-
-def _canonical(problem: contract.Problem) -> bytes:
-    return b"".join(contract.canonical_chunks(problem))
+def _known(problem: contract.Problem) -> _Known:
+    return _Known(problem.kind, problem.limits)

@@ -77,7 +77,7 @@ def judging(
     """
     with tempfile.TemporaryDirectory(prefix="rkgrade-") as directory:
         store = ProblemStore(Path(directory))
-        store.put(b"".join(contract.canonical_chunks(problem)))
+        store.put(contract.canonical_chunks(problem))
         # Judges watch the reading end: it becomes readable when we write to it, and when we die.
         cancelled, cancel = os.pipe()
         workers: dict[Connection, ForkProcess] = {}

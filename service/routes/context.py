@@ -10,8 +10,9 @@ from typing import Any, TypeVar, cast
 from starlette.requests import Request
 from starlette.types import Receive
 
+from service.bodies import Bodies
 from service.engines.base import Engine
-from service.errors import ClientGone
+from service.errors import ClientGone, Unavailable
 from service.intake import Intake
 from service.metrics import Metrics
 from service.readiness import Readiness
@@ -27,6 +28,12 @@ class Context:
     intake: Intake
     metrics: Metrics
     readiness: Readiness
+    bodies: Bodies
+
+    def refuse_while_draining(self) -> None:
+        """Raises Unavailable; called before a body is read, for work that would be refused after it all the same."""
+        if self.engine.status().draining:
+            raise Unavailable("the service is shutting down and takes no new work")
 
 
 def context(request: Request) -> Context:

@@ -9,11 +9,11 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 
 from fastapi import APIRouter
+from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.bodies import read_parsed
 from service.contract import BatchRequest, GradeRequest, GradeResult
 from service.engines.base import Graded, Job
 from service.errors import ClientGone, ServiceError
@@ -21,14 +21,20 @@ from service.routes.context import Context, context, json_body, while_connected
 
 router = APIRouter(tags=["grading"])
 
+_REQUEST = TypeAdapter(GradeRequest)
+_BATCH = TypeAdapter(BatchRequest)
+
 
 @router.post("/grade", response_model=GradeResult, openapi_extra=json_body("GradeRequest"))
 async def grade(request: Request) -> Response:
     """Grade one program on one problem."""
     arrived_s = time.monotonic()
     here = context(request)
-    asked = await read_parsed(request, GradeRequest.model_validate_json, here.settings.body_limit_bytes)
-    job = await here.intake.job(asked, arrived_s=arrived_s)
+    here.refuse_while_draining()
+    async with here.bodies.parsed(request, _REQUEST) as asked:
+        job = await here.intake.job(asked, arrived_s=arrived_s)
+        # The problem that it may have carried is in the store, and not to be held while the job waits.
+        del asked
     graded = await while_connected(request.receive, here.engine.grade(job))
     return Response(graded.result, media_type="application/json")
 
@@ -48,8 +54,10 @@ async def grade_batch(request: Request) -> Response:
     """Grade many programs; nothing is run where one of them is invalid."""
     arrived_s = time.monotonic()
     here = context(request)
-    asked = await read_parsed(request, BatchRequest.model_validate_json, here.settings.body_limit_bytes)
-    jobs = await here.intake.jobs(asked.items, arrived_s=arrived_s)
+    here.refuse_while_draining()
+    async with here.bodies.parsed(request, _BATCH) as asked:
+        jobs = await here.intake.jobs(asked.items, arrived_s=arrived_s)
+        del asked
     return _Lines(here, jobs)
 
 

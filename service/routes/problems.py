@@ -8,8 +8,7 @@ from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.bodies import read_parsed
-from service.contract import ProblemInfo, ProblemRef, describe, parse_problem
+from service.contract import PROBLEMS, ProblemInfo, ProblemRef
 from service.engines.base import Vetting
 from service.routes.context import context, json_body, while_connected
 from service.vetting import to_vet
@@ -27,10 +26,12 @@ router = APIRouter(prefix="/problems", tags=["problems"])
 async def put_problem(request: Request) -> Response:
     """Store a problem, to be graded against by its id. Programs that it brings along are compiled first."""
     here = context(request)
-    problem = await read_parsed(request, parse_problem, here.settings.body_limit_bytes)
-    if (programs := to_vet(problem)) is not None:
-        await while_connected(request.receive, here.engine.vet(Vetting(programs)))
-    identifier, created = await here.intake.store(problem)
+    here.refuse_while_draining()
+    async with here.bodies.parsed(request, PROBLEMS) as problem:
+        if (programs := to_vet(problem)) is not None:
+            await while_connected(request.receive, here.engine.vet(Vetting(programs)))
+        identifier, created = await here.intake.store(problem)
+        del problem
     return Response(
         ProblemRef(id=identifier).model_dump_json(),
         status_code=201 if created else 200,
@@ -44,5 +45,5 @@ async def get_problem(
     request: Request, identifier: Annotated[str, Path(description="As `PUT /problems` returned it.")]
 ) -> Response:
     """What is known of a stored problem, without inputs and outputs."""
-    problem = await context(request).intake.problem(identifier)
-    return Response(describe(problem).model_dump_json(), media_type="application/json")
+    described = await context(request).intake.described(identifier)
+    return Response(described.model_dump_json(), media_type="application/json")

@@ -14,6 +14,7 @@ import os
 import re
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 _ID = re.compile(r"sha256:([0-9a-f]{64})")
@@ -44,7 +45,7 @@ class StoreFull(ProblemStoreError):
 
 def problem_id(content: bytes) -> str:
     """The id of a problem's canonical JSON."""
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+    return _id(hashlib.sha256(content))
 
 
 class ProblemStore:
@@ -56,24 +57,18 @@ class ProblemStore:
         # read back once.
         self._whole: dict[str, int] = {}
 
-    def put(self, content: bytes) -> tuple[str, bool]:
-        """Store canonical JSON; returns its id and whether it is new here. Raises StoreFull.
+    def put(self, content: Iterable[bytes]) -> tuple[str, bool]:
+        """Store canonical JSON, given in pieces; returns its id and whether it is new here. Raises StoreFull.
 
-        A damaged file under the same id is replaced.
+        No more than a piece is held at a time. A damaged file under the same id is replaced.
         """
-        identifier = problem_id(content)
-        if self.remembers(identifier, len(content)) or self._is_whole(identifier, len(content)):
-            return identifier, False
-        path = self._path(identifier)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._write(path, content)
+            self._directory.mkdir(parents=True, exist_ok=True)
+            return self._write(content)
         except OSError as error:
             if error.errno in _FULL:
-                raise StoreFull(f"no room for a problem of {len(content)} bytes: {error.strerror}") from error
+                raise StoreFull(f"no room for a problem: {error.strerror}") from error
             raise
-        self._remember(identifier, len(content))
-        return identifier, True
 
     def contains(self, identifier: str) -> bool:
         """Whether something is stored under the id, without reading it."""
@@ -97,14 +92,22 @@ class ProblemStore:
     def sweep(self) -> None:
         """Remove what writers that were killed left half-written; a live writer is done within the hour."""
         oldest = time.time() - 3600
-        for path in self._directory.glob("??/.new-*"):
+        for path in self._directory.glob(".new-*"):
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < oldest:
                     path.unlink()
 
-    def remembers(self, identifier: str, size: int) -> bool:
-        """Whether a problem of that id and size was seen whole by this process and is still there; reads no file."""
-        return self._whole.get(identifier) == size and self._size(identifier) == size
+    def size(self, identifier: str) -> int | None:
+        """Bytes stored under the id; None where nothing is."""
+        try:
+            return self._path(identifier).stat().st_size
+        except (FileNotFoundError, UnknownProblem):
+            return None
+
+    def remembers(self, identifier: str) -> bool:
+        """Whether a problem was seen whole by this process and is still there, as long as it was; reads no file."""
+        size = self._whole.get(identifier)
+        return size is not None and self.size(identifier) == size
 
     def _remember(self, identifier: str, size: int) -> None:
         self._whole[identifier] = size
@@ -113,20 +116,16 @@ class ProblemStore:
                 # Another thread may do the same.
                 del self._whole[next(iter(self._whole))]
 
-    def _size(self, identifier: str) -> int | None:
-        try:
-            return self._path(identifier).stat().st_size
-        except FileNotFoundError:
-            return None
-
     def _is_whole(self, identifier: str, size: int) -> bool:
-        if self._size(identifier) != size:
-            return False
+        if self.remembers(identifier):
+            return True
         try:
-            self.get(identifier)
-        except (UnknownProblem, CorruptProblem):
+            with self._path(identifier).open("rb") as file:
+                if os.fstat(file.fileno()).st_size != size:
+                    return False
+                return _id(hashlib.file_digest(file, "sha256")) == identifier
+        except FileNotFoundError:
             return False
-        return True
 
     def _path(self, identifier: str) -> Path:
         match = _ID.fullmatch(identifier)
@@ -135,14 +134,26 @@ class ProblemStore:
         digest = match.group(1)
         return self._directory / digest[:2] / f"{digest[2:]}.json"
 
-    def _write(self, path: Path, content: bytes) -> None:
-        fd, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    def _write(self, content: Iterable[bytes]) -> tuple[str, bool]:
+        # Aside, in the one directory that is there before the id is known.
+        fd, name = tempfile.mkstemp(dir=self._directory, prefix=".new-")
         try:
+            digest = hashlib.sha256()
             with os.fdopen(fd, "wb") as file:
-                file.write(content)
+                for piece in content:
+                    digest.update(piece)
+                    file.write(piece)
+                size = file.tell()
+                identifier = _id(digest)
+                if self._is_whole(identifier, size):
+                    Path(name).unlink()
+                    self._remember(identifier, size)
+                    return identifier, False
                 file.flush()
                 # Without it a power cut after the rename may leave a whole name on a half-written file.
                 os.fsync(file.fileno())
+            path = self._path(identifier)
+            path.parent.mkdir(exist_ok=True)
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
@@ -152,3 +163,9 @@ class ProblemStore:
             os.fsync(directory)
         finally:
             os.close(directory)
+        self._remember(identifier, size)
+        return identifier, True
+
+
+def _id(digest: hashlib._Hash) -> str:
+    return f"sha256:{digest.hexdigest()}"

@@ -2,24 +2,40 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
+import re
 import tracemalloc
 import zlib
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 import zstandard
+from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.types import Message
 
-from service.bodies import read_body
-from service.errors import BodyTooLarge, ClientGone, MalformedBody, ServiceError, UnsupportedEncoding
+from service.bodies import LARGE_BYTES, Bodies
+from service.contract import PROBLEMS, GradeRequest
+from service.errors import (
+    BodyTooLarge,
+    ClientGone,
+    ClientSilent,
+    InvalidRequest,
+    MalformedBody,
+    ServiceError,
+    Unavailable,
+    UnsupportedEncoding,
+)
 
 MIB = 2**20
 TEXT = b'{"kind": "stdio"}' * 1000
 
 
 def decode(encoding: str | None, *chunks: bytes, limit_bytes: int = MIB, length: int | None = None) -> bytes:
-    """What `read_body` makes of a body that arrives in these chunks."""
+    """What is made of a body that arrives in these chunks."""
     headers = [] if encoding is None else [(b"content-encoding", encoding.encode())]
     if length is not None:
         headers.append((b"content-length", str(length).encode()))
@@ -32,8 +48,15 @@ def decode(encoding: str | None, *chunks: bytes, limit_bytes: int = MIB, length:
     async def receive() -> Message:
         return next(arriving)
 
-    request = Request({"type": "http", "method": "POST", "headers": headers}, receive)
-    return bytes(asyncio.run(read_body(request, limit_bytes)))
+    return asyncio.run(take_in(Bodies(limit_bytes), receive, headers))
+
+
+async def take_in(
+    bodies: Bodies, receive: Callable[[], Awaitable[Message]], headers: list[tuple[bytes, bytes]] | None = None
+) -> bytes:
+    request = Request({"type": "http", "method": "POST", "headers": headers or []}, receive)
+    async with bodies.read(request) as body:
+        return body.getvalue()
 
 
 def in_pieces(data: bytes, size: int) -> list[bytes]:
@@ -135,9 +158,8 @@ def test_a_refused_body_is_read_on_so_that_the_client_gets_to_read_the_answer() 
         read.append(b"")
         return {"type": "http.request", "body": bytes(MIB), "more_body": len(read) < 5}
 
-    request = Request({"type": "http", "method": "POST", "headers": []}, receive)
     with pytest.raises(ServiceError):
-        asyncio.run(read_body(request, MIB // 2))
+        asyncio.run(take_in(Bodies(MIB // 2), receive))
     assert len(read) == 5
 
 
@@ -145,6 +167,194 @@ def test_a_client_that_leaves_in_the_middle_is_told_apart() -> None:
     async def receive() -> Message:
         return {"type": "http.disconnect"}
 
-    request = Request({"type": "http", "method": "POST", "headers": []}, receive)
     with pytest.raises(ClientGone):
-        asyncio.run(read_body(request, MIB))
+        asyncio.run(take_in(Bodies(MIB), receive))
+
+
+LARGE = bytes(LARGE_BYTES + 1)
+
+
+class Sent:
+    """A body that arrives as it is told to, and what was taken of it."""
+
+    def __init__(self, *chunks: bytes) -> None:
+        self.taken = 0
+        self.end = asyncio.Event()
+        self._chunks = chunks
+
+    async def __call__(self) -> Message:
+        if self.taken == len(self._chunks):
+            await self.end.wait()
+            return {"type": "http.request", "body": b"", "more_body": False}
+        self.taken += 1
+        return {"type": "http.request", "body": self._chunks[self.taken - 1], "more_body": True}
+
+
+async def turn_until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0)
+
+
+def test_a_third_large_body_is_left_unread_until_one_of_two_is_done_with() -> None:
+    async def scenario() -> None:
+        bodies = Bodies(16 * MIB, permits=2)
+        holders = [Sent(LARGE), Sent(LARGE)]
+        waiting, small = Sent(LARGE, LARGE), Sent(bytes(LARGE_BYTES))
+        tasks = [asyncio.create_task(take_in(bodies, sent)) for sent in (*holders, waiting)]
+        await turn_until(lambda: waiting.taken == 1)
+        small.end.set()
+        # Small ones pass; what waits is not read on.
+        assert len(await take_in(bodies, small)) == LARGE_BYTES
+        assert waiting.taken == 1
+        holders[0].end.set()
+        assert await tasks[0] == LARGE
+        await turn_until(lambda: waiting.taken == 2)
+        waiting.end.set()
+        assert await tasks[2] == LARGE + LARGE
+        holders[1].end.set()
+        assert await tasks[1] == LARGE
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_bomb_that_waits_for_a_permit_holds_little(encoding: str) -> None:
+    content = bytes(200 * MIB)
+    bomb = gzip.compress(content, 1) if encoding == "gzip" else zstandard.compress(content)
+    headers = [(b"content-encoding", encoding.encode())]
+
+    async def scenario() -> int:
+        bodies = Bodies(256 * MIB, permits=1)
+        holder, waiting = Sent(LARGE), Sent(bomb)
+        held = asyncio.create_task(take_in(bodies, holder))
+        await turn_until(lambda: holder.taken == 1)
+        tracemalloc.start()
+        waits = asyncio.create_task(take_in(bodies, waiting, headers))
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert waiting.taken == 1
+        assert not waits.done()
+        for task in (held, waits):
+            task.cancel()
+        await asyncio.gather(held, waits, return_exceptions=True)
+        return peak
+
+    assert asyncio.run(scenario()) < 4 * LARGE_BYTES
+
+
+def test_a_large_body_that_gets_no_permit_is_told_to_come_back() -> None:
+    async def scenario() -> None:
+        bodies = Bodies(16 * MIB, permits=1, wait_s=0.05)
+        holder, waiting = Sent(LARGE), Sent(LARGE)
+        held = asyncio.create_task(take_in(bodies, holder))
+        await turn_until(lambda: holder.taken == 1)
+        waiting.end.set()
+        with pytest.raises(Unavailable) as refused:
+            await take_in(bodies, waiting)
+        assert refused.value.headers == {"Retry-After": "1"}
+        holder.end.set()
+        assert await held == LARGE
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_falls_silent_with_a_permit_loses_it() -> None:
+    async def scenario() -> None:
+        bodies = Bodies(16 * MIB, permits=1, silence_s=0.05)
+        with pytest.raises(ClientSilent) as refused:
+            await take_in(bodies, Sent(LARGE))
+        assert (refused.value.status, refused.value.headers) == (408, {"Connection": "close"})
+        after = Sent(LARGE)
+        after.end.set()
+        assert await take_in(bodies, after) == LARGE
+
+    asyncio.run(scenario())
+
+
+def test_a_permit_is_held_until_what_was_parsed_is_done_with() -> None:
+    async def scenario() -> None:
+        bodies = Bodies(16 * MIB, permits=1, wait_s=0.05)
+        text = json.dumps({"kind": "stdio", "tests": [{"input": "x" * LARGE_BYTES, "output": ""}]}).encode()
+        first, second, third = Sent(text), Sent(LARGE), Sent(LARGE)
+        for sent in (first, second, third):
+            sent.end.set()
+        request = Request({"type": "http", "method": "PUT", "headers": []}, first)
+        async with bodies.parsed(request, PROBLEMS) as problem:
+            assert len(problem.tests[0].given) == LARGE_BYTES
+            with pytest.raises(Unavailable):
+                await take_in(bodies, second)
+        assert await take_in(bodies, third) == LARGE
+
+    asyncio.run(scenario())
+
+
+def mistakes_of(model: TypeAdapter[Any], body: bytes) -> InvalidRequest:
+    """What is said of a body that is refused."""
+
+    async def scenario() -> None:
+        sent = Sent(body)
+        sent.end.set()
+        request = Request({"type": "http", "method": "POST", "headers": []}, sent)
+        async with Bodies(MIB).parsed(request, model):
+            pass
+
+    with pytest.raises(InvalidRequest) as refused:
+        asyncio.run(scenario())
+    return refused.value
+
+
+REQUEST = {"problem": "sha256:" + "0" * 64, "language": "python", "source": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"source": "\ud800"}, "source"),
+        ({"id": "x\udfff"}, "id"),
+        ({"language": "\ud800"}, "language"),
+        ({"problem": "\ud800"}, "problem"),
+        ({"problem": {"kind": "stdio", "tests": [{"input": "\ud800", "output": ""}]}}, "problem.tests[0].input"),
+        ({"problem": {"kind": "call", "function": "f", "tests": [{"args": ["\ud800"], "expected": 1}]}},
+         "problem.tests[0].args"),
+    ],
+)  # fmt: skip
+def test_half_a_surrogate_pair_is_named_by_its_field(changed: dict[str, Any], field: str) -> None:
+    error = mistakes_of(TypeAdapter(GradeRequest), json.dumps(REQUEST | changed).encode())
+    assert [one.field for one in error.errors] == [field]
+    assert "surrogate" in error.detail or "unicode" in error.detail
+    assert error.response().status_code == 422
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b'{"id": "\\ud800"', b"\xff", b'"' + b"[" * 100_000, json.dumps(REQUEST | {"\ud800": 1}).encode()],
+)
+def test_what_no_field_can_be_named_for_is_named_by_its_place(body: bytes) -> None:
+    error = mistakes_of(TypeAdapter(GradeRequest), body)
+    assert error.response().status_code == 422
+    assert error.errors == () or error.errors[0].field is None
+    assert error.detail
+
+
+@pytest.mark.jail
+def test_large_bodies_at_once_are_taken_in_two_at_a_time(grader_url: str, grader: Any) -> None:
+    """Eight bodies of a few hundred kilobytes, each 100 MB when decompressed: memory must not hold them all."""
+    status = Path(f"/proc/{grader.process.pid}/status")
+    Path(f"/proc/{grader.process.pid}/clear_refs").write_text("5")
+    body = gzip.compress(json.dumps({"kind": "stdio", "tests": [{"input": "x" * 100 * MIB}]}).encode(), 1)
+
+    async def scenario() -> list[int]:
+        async with httpx.AsyncClient(timeout=120) as client:
+            sent = (
+                client.put(f"{grader_url}/problems", content=body, headers={"Content-Encoding": "gzip"})
+                for _ in range(8)
+            )
+            return [answer.status_code for answer in await asyncio.gather(*sent)]
+
+    assert asyncio.run(scenario()) == [422] * 8
+    peak = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
+    assert peak is not None
+    assert int(peak[1]) < 8 * 100 * 1024

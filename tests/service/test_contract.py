@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from sandbox.verdicts import Verdict
 from service.contract import (
     MAX_BATCH_ITEMS,
+    MAX_SOURCE_CHARS,
     MAX_TESTS,
     PROBLEMS,
     BatchRequest,
@@ -261,8 +262,6 @@ def test_a_request_has_the_defaults_of_the_contract() -> None:
         ({"language": "x" * 65}, "language"),
         ({"source": LONE_SURROGATE}, "source"),
         ({"source": "x" * (4 * 2**20 + 1)}, "source"),
-        ({"source": None}, "completion"),
-        ({"completion": "```\n```"}, "completion"),
         ({"source": None, "completion": LONE_SURROGATE}, "completion"),
         ({"extraction": "best"}, "extraction"),
         ({"limits": {"cpu_s": float("nan")}}, "limits.cpu_s"),
@@ -285,10 +284,12 @@ def test_a_malformed_request_is_refused_with_the_one_field_at_fault(change: dict
 
 
 def test_source_and_completion_exclude_each_other_and_an_empty_program_is_a_program() -> None:
-    both_or_neither = "Give exactly one of `source` and `completion`, as a string"
+    both_or_neither = dict.fromkeys(
+        ("source", "completion"), "Give exactly one of `source` and `completion`, as a string"
+    )
 
-    assert refused(GradeRequest, REQUEST | {"completion": ""}) == {"completion": both_or_neither}
-    assert refused(GradeRequest, {"problem": ID, "language": "c"}) == {"completion": both_or_neither}
+    assert refused(GradeRequest, REQUEST | {"completion": ""}) == both_or_neither
+    assert refused(GradeRequest, {"problem": ID, "language": "c"}) == both_or_neither
     assert GradeRequest.model_validate(REQUEST | {"source": ""}).source == ""
 
 
@@ -383,6 +384,53 @@ def test_canonical_json_is_sorted_compact_utf8_without_defaults() -> None:
     assert b"".join(canonical_chunks(problem)) == canonical
     assert problem_id(problem) == "sha256:" + hashlib.sha256(canonical).hexdigest()
     assert parse_problem(canonical) == problem
+
+
+@pytest.mark.parametrize("text", ["x", "\n", '"', "é", "\x00", "\U0001f600"])
+def test_canonical_json_is_what_the_json_module_writes_and_comes_in_small_pieces(text: str) -> None:
+    long = text * (2**20 + 3) + "end"
+    problems = [
+        {"kind": "stdio", "tests": [{"input": long, "output": text, "points": 0.1, "group": text}],
+         "groups": {"b": {"scoring": "sum"}, text: {"scoring": "min", "depends": ["b"]}}},
+        {"kind": "call", "function": "f", "tests": [
+            {"args": [{"b": [], "a": {}, text: [1, -0.0, 1e300, 10**30, True, None]}, long], "expected": [[]]}]},
+    ]  # fmt: skip
+    problems[0]["tests"].append({"input": "", "output": "", "points": 1.0, "group": "b"})  # type: ignore[attr-defined]
+    for sent in problems:
+        problem = PROBLEMS.validate_python(sent)
+        pieces = list(canonical_chunks(problem))
+        whole = json.dumps(
+            problem.model_dump(exclude_defaults=True), ensure_ascii=False, sort_keys=True, separators=(",", ":")
+        )
+        assert b"".join(pieces) == whole.encode()
+        assert max(map(len, pieces)) <= 6 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"source": "x" * (MAX_SOURCE_CHARS + 1)},
+         {"source": f"String should have at most {MAX_SOURCE_CHARS} characters, not {MAX_SOURCE_CHARS + 1}"}),
+        ({"source": None}, dict.fromkeys(("source", "completion"),
+         "Give exactly one of `source` and `completion`, as a string")),
+        ({"completion": ""}, dict.fromkeys(("source", "completion"),
+         "Give exactly one of `source` and `completion`, as a string")),
+        ({"problem": {"kind": "stdio", "tests": [{"input": "", "output": "", "name": "n" * 257}]}},
+         {"problem.tests[0].name": "String should have at most 256 characters, not 257"}),
+        ({"problem": {"kind": "stdio", "tests": [{"input": "", "output": ""}],
+                      "checker": {"type": "kattis", "language": "cpp"}}},
+         dict.fromkeys(("problem.checker.source", "problem.checker.files"),
+                       "Give exactly one of `source` and `files`")),
+        ({"problem": {"kind": "stdio", "tests": [{"input": "", "output": ""}],
+                      "checker": {"type": "kattis", "language": "cpp", "source": "", "flags": [""] * 65}}},
+         {"problem.checker.flags": "Tuple should have at most 64 items after validation, not 65"}),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_in_the_words_of_what_was_sent(changed: dict[str, Any], said: dict[str, str]) -> None:
+    sent = {"problem": ID, "language": "python", "source": "pass"} | changed
+    with pytest.raises(ValidationError) as caught:
+        GradeRequest.model_validate_json(json.dumps(sent))
+    assert dict(mistakes(caught.value)) == said
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def open_fds() -> int:
 
 
 def put(store: ProblemStore, wanted: contract.Problem) -> str:
-    return store.put(b"".join(contract.canonical_chunks(wanted)))[0]
+    return store.put(contract.canonical_chunks(wanted))[0]
 
 
 def test_a_problem_becomes_the_sandbox_s_values() -> None:

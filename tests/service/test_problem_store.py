@@ -22,7 +22,7 @@ def files(directory: Path) -> list[Path]:
 def test_what_is_put_is_got_by_the_id_of_the_contract(tmp_path: Path) -> None:
     store = ProblemStore(tmp_path)
     problem = contract.parse_problem(CONTENT)
-    identifier, created = store.put(b"".join(contract.canonical_chunks(problem)))
+    identifier, created = store.put(contract.canonical_chunks(problem))
     assert created
     assert identifier == contract.problem_id(problem)
     assert contract.parse_problem(store.get(identifier)) == problem
@@ -30,12 +30,12 @@ def test_what_is_put_is_got_by_the_id_of_the_contract(tmp_path: Path) -> None:
 
 
 def test_putting_again_writes_nothing(tmp_path: Path) -> None:
-    identifier, _ = ProblemStore(tmp_path).put(CONTENT)
+    identifier, _ = ProblemStore(tmp_path).put([CONTENT])
     [path] = files(tmp_path)
     before = path.stat().st_ino
     for store in (ProblemStore(tmp_path), ProblemStore(tmp_path)):
-        assert store.put(CONTENT) == (identifier, False)
-        assert store.put(CONTENT) == (identifier, False)
+        assert store.put([CONTENT]) == (identifier, False)
+        assert store.put([CONTENT]) == (identifier, False)
     assert path.stat().st_ino == before
     assert files(tmp_path) == [path]
 
@@ -53,30 +53,30 @@ def test_an_unknown_id_is_unknown_whatever_it_looks_like(tmp_path: Path, identif
 
 @pytest.mark.parametrize("damage", [b"", CONTENT[:-1], CONTENT.replace(b"3", b"4")])
 def test_damage_is_reported_and_mended_by_putting_again(tmp_path: Path, damage: bytes) -> None:
-    identifier, _ = ProblemStore(tmp_path).put(CONTENT)
+    identifier, _ = ProblemStore(tmp_path).put([CONTENT])
     [path] = files(tmp_path)
     path.write_bytes(damage)
     store = ProblemStore(tmp_path)
     with pytest.raises(CorruptProblem):
         store.get(identifier)
-    assert store.put(CONTENT) == (identifier, True)
+    assert store.put([CONTENT]) == (identifier, True)
     assert store.get(identifier) == CONTENT
 
 
 def test_damage_found_by_a_store_that_wrote_it_is_mended_too(tmp_path: Path) -> None:
     store = ProblemStore(tmp_path)
-    identifier, _ = store.put(CONTENT)
+    identifier, _ = store.put([CONTENT])
     files(tmp_path)[0].write_bytes(CONTENT.replace(b"3", b"4"))
     with pytest.raises(CorruptProblem):
         store.get(identifier)
-    assert store.put(CONTENT) == (identifier, True)
+    assert store.put([CONTENT]) == (identifier, True)
     assert store.get(identifier) == CONTENT
 
 
 def _write_all(directory: Path, contents: list[bytes]) -> None:
     store = ProblemStore(directory)
     for content in contents:
-        identifier, _ = store.put(content)
+        identifier, _ = store.put([content])
         assert store.get(identifier) == content
 
 
@@ -108,9 +108,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.jail
 def test_a_full_disk_is_reported_and_leaves_no_half_file(small_disk: Path) -> None:
     store = ProblemStore(small_disk)
-    identifier, _ = store.put(CONTENT)
+    identifier, _ = store.put([CONTENT])
     with pytest.raises(StoreFull, match="no room"):
-        store.put(b"x" * 100_000)
+        store.put([b"x"] * 100_000)
     assert not store.contains(problem_id(b"x" * 100_000))
     assert len(files(small_disk)) == 1
     assert store.get(identifier) == CONTENT
@@ -118,8 +118,8 @@ def test_a_full_disk_is_reported_and_leaves_no_half_file(small_disk: Path) -> No
 
 def test_the_sweep_takes_what_killed_writers_left_and_nothing_else(tmp_path: Path) -> None:
     store = ProblemStore(tmp_path)
-    identifier, _ = store.put(CONTENT)
-    directory = files(tmp_path)[0].parent
+    identifier, _ = store.put([CONTENT])
+    directory = tmp_path
     (directory / ".new-old").write_bytes(b"half")
     (directory / ".new-live").write_bytes(b"half")
     os.utime(directory / ".new-old", (time.time() - 7200,) * 2)
