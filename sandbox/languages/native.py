@@ -157,7 +157,6 @@ LANGUAGES = (
             "/usr/bin/gfortran",
             "-O2",
             "-static",
-            "-fopenmp",
             "-fdiagnostics-color=never",
             "-J/tmp",
             "-o",
