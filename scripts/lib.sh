@@ -62,6 +62,14 @@ require_machine() {
     fi
 }
 
+# tell_of_corpus: says where the real problems are missing; without them only the tests on them are.
+tell_of_corpus() {
+    local corpus=${RKGRADE_SHARED:-$root/../shared}/corpus
+    [[ ! -d $corpus ]] || return 0
+    say "$(basename "$0"): no real problems in $corpus: tests on them are skipped, or fail where CI=true"
+    say "$(basename "$0"):   point RKGRADE_SHARED at the folder that holds corpus/"
+}
+
 # install_packages: asks apt for what is missing; one at a time, as apt itself does not wait for others.
 install_packages() {
     mkdir -p "$venv"

@@ -12,6 +12,20 @@ import pytest
 
 from tests.serving import Server, assert_nothing_left, serving
 
+SHARED = Path(os.environ.get("RKGRADE_SHARED") or Path(__file__).parents[2] / "shared")
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The folder of real problems, which is no part of the checkout."""
+    folder = SHARED / "corpus"
+    if not folder.is_dir():
+        reason = f"no real problems in {folder}: point RKGRADE_SHARED at the folder that holds corpus/"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return folder
+
 
 @pytest.fixture(scope="session")
 def grader_data_dir() -> Iterator[Path]:

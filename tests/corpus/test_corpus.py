@@ -6,7 +6,6 @@ All of them go to the grader in one batch, as a trainer would send them; each te
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from rl_client.datasets.kattis import read_package
 
 pytestmark = pytest.mark.jail
 
-SHARED = Path(os.environ.get("RKGRADE_SHARED", Path(__file__).parents[3] / "shared"))
 PROGRAMS = manifest.load()
 PYTHON = tuple(program for program in PROGRAMS if program.language == "python")
 
@@ -26,11 +24,11 @@ Result = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def problem_ids(grader_url: str) -> dict[str, str]:
+def problem_ids(corpus: Path, grader_url: str) -> dict[str, str]:
     """Every problem of the corpus, put to the grader; by name."""
     ids = {}
     for name in sorted({program.problem for program in PROGRAMS}):
-        problem = read_package(SHARED / "corpus" / name)
+        problem = read_package(corpus / name)
         response = httpx.put(
             f"{grader_url}/problems", content=problem.model_dump_json(exclude_defaults=True), timeout=60
         )
@@ -61,7 +59,7 @@ def request(program: manifest.Program, problem_ids: dict[str, str], language: st
 
 
 @pytest.fixture(scope="module")
-def results(grader_url: str, problem_ids: dict[str, str]) -> dict[str, Result]:
+def results(problem_ids: dict[str, str], grader_url: str) -> dict[str, Result]:
     items = [request(program, problem_ids, program.language) for program in PROGRAMS]
     items += [request(program, problem_ids, "python-exec") for program in PYTHON]
     return grade_all(grader_url, items)

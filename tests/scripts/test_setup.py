@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -57,6 +58,41 @@ def test_without_root_and_compilers_all_that_is_missing_is_said_at_once(
     assert f"{script}: missing packages: install them with: apt-get install gcc g++\n" in done.stderr
     assert f"{script}: missing rights: cells need root" in done.stderr
     assert not (checkout / ".venv").exists()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_real_problems_that_are_missing_are_told_of_with_the_way_to_point_at_them(tmp_path: Path, there: bool) -> None:
+    if there:
+        (tmp_path / "corpus").mkdir()
+    done = subprocess.run(
+        ["bash", "-c", "set -euo pipefail; source scripts/lib.sh; tell_of_corpus", "test"],
+        cwd=ROOT,
+        env={**os.environ, "RKGRADE_SHARED": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (f"test: no real problems in {tmp_path}/corpus" in done.stderr) is not there
+    assert ("RKGRADE_SHARED" in done.stderr) is not there
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("", "skipped"), ("true", "error")])
+def test_without_real_problems_tests_on_them_are_skipped_but_not_where_ci_decides(
+    tmp_path: Path, ci: str, outcome: str
+) -> None:
+    tests = ("tests/rl_client/datasets/test_kattis.py::test_real_packages", "tests/corpus/test_corpus.py")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "hindex", *tests],
+        cwd=ROOT,
+        env={**os.environ, "RKGRADE_SHARED": str(tmp_path), "CI": ci},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    *_, summary = done.stdout.splitlines()
+    assert [word for word in ("passed", "skipped", "failed", "error") if word in summary] == [outcome], done.stdout
+    assert f"no real problems in {tmp_path}/corpus: point RKGRADE_SHARED at" in done.stdout
 
 
 def releases(lock: str) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -20,8 +19,6 @@ from service.contract import (
     StdioTest,
     TokensChecker,
 )
-
-SHARED = Path(os.environ.get("RKGRADE_SHARED", Path(__file__).parents[3].parent / "shared"))
 
 MINIMAL = {
     "problem.yaml": "name: Sum\n",
@@ -392,7 +389,7 @@ def test_a_folder_that_holds_itself_ends_in_an_error(tmp_path: Path) -> None:
     ("name", "tests", "cpu_s", "longest"),
     [("hindex", 34, 1.0, 700_007), ("watchlater", 16, 6.0, 408), ("stopwatch", 31, 2.0, 7006)],
 )
-def test_real_packages(name: str, tests: int, cpu_s: float, longest: int) -> None:
-    problem = read_package(SHARED / "corpus" / name)
+def test_real_packages(corpus: Path, name: str, tests: int, cpu_s: float, longest: int) -> None:
+    problem = read_package(corpus / name)
     assert (len(problem.tests), problem.limits.cpu_s) == (tests, cpu_s)
     assert max(len(test.input) for test in problem.tests) == longest
