@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox import cgroups, host, nsjail, testlib
+from sandbox import cgroups, host, languages, nsjail, testlib
 from sandbox.config import SandboxConfig
-from sandbox.errors import HostError
+from sandbox.errors import HostError, UnknownLanguage
 
 _PROC = Path("/proc")
 
@@ -57,6 +57,7 @@ def examine(config: SandboxConfig) -> Iterator[Finding]:
     yield data_directory(config)
     yield jail(config)
     yield from compilers()
+    yield from offered_languages(config)
     yield testlib_header(config)
     yield disk(config)
     yield cores()
@@ -222,19 +223,39 @@ def jail(config: SandboxConfig) -> Finding:
 
 
 def compilers() -> Iterator[Finding]:
-    """The toolchains of the languages. Python runs in every cell, and gcc builds the launcher that all of them hold."""
-    for program, package, needed in (
-        ("/usr/bin/python3", "python3", True),
-        ("/usr/bin/gcc", "gcc", True),
-        ("/usr/bin/g++", "g++", False),
-    ):
+    """What the grader itself needs: Python runs in every cell, and gcc builds the launcher that all of them hold."""
+    for program, package in (("/usr/bin/python3", "python3"), ("/usr/bin/gcc", "gcc")):
         name = Path(program).name
         if shutil.which(program) is None:
-            judge = _failed if needed else _warning
-            yield judge(name, f"no {program}", f"apt-get install {package}")
+            yield _failed(name, f"no {program}", f"apt-get install {package}")
         else:
             words = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
             yield _ok(name, words.splitlines()[0])
+
+
+def offered_languages(config: SandboxConfig) -> Iterator[Finding]:
+    """Each language that works here, with its version and other names; what is amiss with others that should."""
+    absent = []
+    for language in languages.REGISTRY.values():
+        if config.languages is not None and language.id not in config.languages:
+            continue
+        name, remedy = f"language {language.id}", f"scripts/run --languages {language.id}"
+        lacking = languages.missing(language)
+        if lacking is None:
+            try:
+                found = languages.version(language)
+            except UnknownLanguage as error:
+                yield _warning(name, str(error), remedy)
+            else:
+                yield _ok(name, f"{found}; also {', '.join(language.aliases)}" if language.aliases else found)
+        elif language.is_default or config.languages is not None:
+            yield _warning(name, f"no {lacking}", remedy)
+        else:
+            absent.append(language.id)
+    if not (Path(languages.PYTHON_LIBRARIES) / "numpy").is_dir():
+        yield _warning("Python libraries", "no numpy, no sortedcontainers", "scripts/run --languages python")
+    if absent:
+        yield _ok("other languages", f"not installed: {', '.join(absent)}")
 
 
 def testlib_header(config: SandboxConfig) -> Finding:

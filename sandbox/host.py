@@ -14,7 +14,7 @@ from pathlib import Path
 from sandbox import cgroups, languages, nsjail, prebuilt
 from sandbox.compiling import CompileCache
 from sandbox.config import SandboxConfig
-from sandbox.errors import HostError
+from sandbox.errors import HostError, UnknownLanguage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class HostReport:
     secure: bool
     """Whether memory, CPU and processes are limited by the kernel's groups."""
     swept: int
-    """Directories that dead graders had left behind."""
+    """Directories of control groups that dead graders had left behind."""
 
 
 def prepare(config: SandboxConfig) -> HostReport:
@@ -43,7 +43,10 @@ def prepare(config: SandboxConfig) -> HostReport:
         cgroups.prepare(hierarchies)
         swept = cgroups.sweep(hierarchies)
         name = f"cgroup {hierarchies.version}"
-    prebuilt.build(config)
+    try:
+        prebuilt.build(config)
+    except UnknownLanguage as error:
+        raise HostError(f"{error}; mend its toolchain, or leave it out of RKGRADE_LANGUAGES") from error
     CompileCache(config).sweep()
     return HostReport(f"nsjail, {name}", not config.insecure_no_cgroup, swept)
 

@@ -5,6 +5,7 @@ Knows how a source becomes something to run, and nothing of cells or of how runs
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import subprocess
@@ -89,8 +90,12 @@ def installed(offered: Collection[str] | None = None) -> tuple[Language, ...]:
 
 
 def available(offered: Collection[str] | None = None) -> tuple[InstalledLanguage, ...]:
-    """What can be run here, for people and for `GET /languages`. Raises UnknownLanguage where a toolchain is broken."""
-    return tuple(InstalledLanguage(entry.id, entry.name, version(entry), entry.aliases) for entry in installed(offered))
+    """What can be run here, for people and for `GET /languages`; a toolchain that does not answer is left out."""
+    found = []
+    for entry in installed(offered):
+        with contextlib.suppress(UnknownLanguage):
+            found.append(InstalledLanguage(entry.id, entry.name, version(entry), entry.aliases))
+    return tuple(found)
 
 
 def named(names: str) -> frozenset[str] | None:

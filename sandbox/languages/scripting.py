@@ -85,7 +85,7 @@ LANGUAGES = (
         run=(_R, "--vanilla", "--max-ppsize=500000", "/prog/main.R"),
         version_command=(_R, "--version"),
         aliases=("rscript",),
-        self_test='numbers <- scan(file("stdin"), quiet = TRUE)\ncat(sum(numbers), "\\n")\n',
+        self_test='numbers <- scan(file("stdin"), quiet = TRUE)\ncat(format(sum(numbers), digits = 15), "\\n")\n',
         extra_processes=8,
         host_paths=("/etc/R",),
         install=Install(apt=("r-base-core",)),

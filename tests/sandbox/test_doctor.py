@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import re
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from sandbox import doctor
+from sandbox import doctor, languages
 from sandbox.cgroups import Hierarchies
 from sandbox.config import SandboxConfig
 from sandbox.doctor import Finding, Status
@@ -36,7 +38,7 @@ def test_a_host_that_can_run_cells_passes_every_check() -> None:
     findings = list(doctor.examine(SandboxConfig(Path("/var/lib/rkgrade"))))
 
     assert [f for f in findings if f.status is Status.FAILED] == []
-    assert [f.name for f in findings] == [
+    assert [f.name for f in findings if "language" not in f.name] == [
         "kernel",
         "rights",
         "user namespaces",
@@ -46,13 +48,33 @@ def test_a_host_that_can_run_cells_passes_every_check() -> None:
         "nsjail",
         "python3",
         "gcc",
-        "g++",
         "testlib.h",
         "disk",
         "core pinning",
         "memory",
         "swap",
     ]
+
+
+@pytest.mark.jail
+def test_languages_are_listed_with_their_versions_and_other_names() -> None:
+    found = {finding.name: outcome(finding) for finding in doctor.offered_languages(SandboxConfig(Path("/nowhere")))}
+    default = [f"language {entry.id}" for entry in languages.REGISTRY.values() if entry.is_default]
+    assert [name for name in default if found[name][0] is not Status.OK] == []
+    assert re.fullmatch(r"Python 3\.\d+\.\d+; also py, py3, python3, cpython", found["language python"][1])
+    absent = [entry.id for entry in languages.REGISTRY.values() if languages.missing(entry) is not None]
+    assert found.get("other languages", (Status.OK, "not installed: "))[1] == f"not installed: {', '.join(absent)}"
+
+
+def test_a_language_that_is_to_be_offered_and_is_not_there_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = dataclasses.replace(languages.REGISTRY["c"], id="absent", version_command=("/nonexistent/cc",))
+    broken = dataclasses.replace(languages.REGISTRY["c"], id="broken", version_command=("/bin/false",))
+    monkeypatch.setattr("sandbox.languages.REGISTRY", {"absent": absent, "broken": broken})
+    config = SandboxConfig(Path("/nowhere"), languages=frozenset({"absent", "broken"}))
+    found = {finding.name: outcome(finding) for finding in doctor.offered_languages(config)}
+    assert found["language absent"] == (Status.WARNING, "no /nonexistent/cc")
+    assert found["language broken"][0] is Status.WARNING
+    assert "/bin/false failed" in found["language broken"][1]
 
 
 @pytest.mark.jail
