@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -97,6 +98,9 @@ def _row_command(reader: Reader) -> Callable[..., None]:
             Literal["official", "strict"],
             typer.Option(help="official: judge as the set's own grader does; strict: as a contest would."),
         ] = "official",
+        tests: Annotated[
+            Path | None, typer.Option(metavar="DIR", help="Folder of the tests that the set keeps apart from its rows.")
+        ] = None,
         split: Annotated[
             list[str] | None,
             typer.Option(metavar="COLUMN=VALUE", help="Only rows with this value in this column; repeatable."),
@@ -110,11 +114,13 @@ def _row_command(reader: Reader) -> Callable[..., None]:
             _stop(USAGE_ERROR, "say where to: --to URL, --out FILE or --dry-run")
         columns = (*reader.columns, *where)
 
-        def candidates() -> Iterator[Candidate]:
+        def candidates() -> Generator[Candidate, None, None]:
             behind = 0
             records = (record for file in files for record in read_rows(file, columns))
             at: Path | None = None
-            for candidate in importing.candidates_of(records, reader, preset, where=where, offset=offset, limit=limit):
+            for candidate in importing.candidates_of(
+                records, reader, preset, where=where, folder=tests, offset=offset, limit=limit
+            ):
                 if at is not None and candidate.path != at:
                     behind += at.stat().st_size
                 at = candidate.path
@@ -123,10 +129,16 @@ def _row_command(reader: Reader) -> Callable[..., None]:
         for file in files:
             if not file.is_file():
                 _stop(USAGE_ERROR, f"{file}: no such file")
+        if tests is not None and not tests.is_dir():
+            _stop(USAGE_ERROR, f"{tests}: no such directory")
         total = sum(file.stat().st_size for file in files)
         _import(candidates(), total, to, out, map_file, skipped_file, dry_run)
 
     command.__doc__ = f"{reader.title}."
+    if reader.join is None:
+        shown = inspect.signature(command, eval_str=True)
+        kept = [one for name, one in shown.parameters.items() if name != "tests"]
+        command.__signature__ = shown.replace(parameters=kept)  # type: ignore[attr-defined]
     return command
 
 
@@ -142,7 +154,7 @@ def _condition(text: str) -> tuple[str, str]:
 
 
 def _import(
-    candidates: Iterator[Candidate],
+    candidates: Generator[Candidate, None, None],
     total_bytes: int | None,
     to: str | None,
     out: Path | None,
@@ -153,10 +165,12 @@ def _import(
     """Run an import, say what it came to, and end the command with its status."""
     if [to is not None, out is not None, dry_run].count(True) != 1:
         _stop(USAGE_ERROR, "--to, --out and --dry-run exclude each other")
-    signal.signal(signal.SIGTERM, _unwind)
+    before = signal.signal(signal.SIGTERM, _unwind)
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     try:
         with ExitStack() as stack:
+            # Files are closed now, not whenever the frames of an error are collected.
+            stack.enter_context(closing(candidates))
             mapping = stack.enter_context(Output(map_file)) if map_file is not None else None
             skips = stack.enter_context(Output(skipped_file)) if skipped_file is not None else None
             sink: Sink = NoSink()
@@ -173,6 +187,8 @@ def _import(
         _stop(GRADER_ERROR, str(error))
     except KeyboardInterrupt:
         _stop(128 + signal.SIGINT, "ended; no file was written")
+    finally:
+        signal.signal(signal.SIGTERM, before)
     _tell(account, dry_run, console)
     raise typer.Exit(SOME_SKIPPED if account.skipped else 0)
 

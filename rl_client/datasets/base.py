@@ -58,6 +58,8 @@ class Reader:
     """All that `read` looks at; the files' other columns are never read."""
     read: Callable[[Row, Preset], Entry]
     """One row's problem. Raises RowError, and pydantic.ValidationError where the contract refuses the problem."""
+    join: Callable[[Row, Path], Mapping[str, Any]] | None = None
+    """Of a set that keeps tests apart from its rows: further columns of a row, from the folder that holds them."""
 
 
 def build(**fields: Any) -> Problem:

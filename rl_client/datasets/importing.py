@@ -124,15 +124,19 @@ def candidates_of(
     preset: Preset,
     *,
     where: Mapping[str, str],
+    folder: Path | None = None,
     offset: int = 0,
     limit: int | None = None,
 ) -> Iterator[Candidate]:
-    """Rows whose columns have the values `where` asks for; of these, `limit` at most from number `offset` on."""
+    """Rows whose columns have the values `where` asks for; of these, `limit` at most from number `offset` on.
+
+    `folder` is where a reader with a `join` finds what belongs to its rows.
+    """
     matching = 0
     for record in records:
         if limit is not None and matching >= offset + limit:
             return
-        read: Callable[[], Entry] = partial(_read, record, reader, preset)
+        read: Callable[[], Entry] = partial(_read, record.load, reader, preset, folder)
         if where:
             try:
                 values = record.load()
@@ -141,7 +145,7 @@ def candidates_of(
             else:
                 if any(_shown(values.get(name)) != value for name, value in where.items()):
                     continue
-                read = partial(reader.read, Row(values), preset)
+                read = partial(_read, partial(dict, values), reader, preset, folder)
         matching += 1
         if matching > offset:
             yield Candidate(record.path, record.number, read, record.done_bytes)
@@ -151,8 +155,11 @@ def _shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _read(record: Record, reader: Reader, preset: Preset) -> Entry:
-    return reader.read(Row(record.load()), preset)
+def _read(load: Callable[[], dict[str, Any]], reader: Reader, preset: Preset, folder: Path | None) -> Entry:
+    row = Row(load())
+    if reader.join is not None and folder is not None:
+        row = Row({**row.values, **reader.join(row, folder)})
+    return reader.read(row, preset)
 
 
 def _fail(error: RowError) -> Entry:

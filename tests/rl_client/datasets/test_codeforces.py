@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.contract import ProblemLimits, PythonChecker, StdioProblem, StdioTest, TokensChecker
-from tests.rl_client.datasets.importing import FORMS, import_rows
+from tests.rl_client.datasets.importing import FORMS, import_rows, write
 
 CHECKER = "import sys\nprint(1)\n"
 
@@ -30,7 +30,10 @@ ROW: dict[str, Any] = {
     "generated_tests": 0,
 }
 
-TESTS = (StdioTest(input="1\n", output="1\n"), StdioTest(input="2\n", output="2\n"))
+TESTS = (
+    StdioTest(input="1\n", output="1\n", name="official/0"),
+    StdioTest(input="2\n", output="2\n", name="official/1"),
+)
 PROBLEM = StdioProblem(
     kind="stdio",
     tests=TESTS,
@@ -76,6 +79,51 @@ def test_tests_cut_short_are_enough_for_official_and_labelled(tmp_path: Path) ->
 
     strict = import_rows("codeforces", tmp_path, [row], "--preset", "strict")
     assert strict.reasons == [("no tests", "official_tests: 2 of 54, the rest is not shown")]
+
+
+def generated(folder: Path) -> Path:
+    """Tests of two problems of contest 1575."""
+    folder.mkdir()
+    rows = [
+        {"problem_id": "1575/B", "input": "0\n", "output": "0\n", "test_case_i": 1},
+        {"problem_id": "1575/A", "input": "7\n", "output": "7\n", "test_case_i": 1},
+        {"problem_id": "1575/A", "input": "8\n", "output": "8\n", "test_case_i": 2},
+    ]
+    write(folder / "test_cases_1575.parquet", rows)
+    write(folder / "test_cases_0007.parquet", [rows[0] | {"problem_id": "7/A"}])
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("key", "inputs"),
+    [
+        ("1575/A", ["1\n", "2\n", "7\n", "8\n"]),
+        ("7/A", ["1\n", "2\n", "0\n"]),
+        ("1575/C", ["1\n", "2\n"]),
+        ("1576/A", ["1\n", "2\n"]),
+        ("../1575/A", ["1\n", "2\n"]),
+    ],
+)
+def test_generated_tests_come_behind_the_official_ones(tmp_path: Path, key: str, inputs: list[str]) -> None:
+    folder = generated(tmp_path / "generated_tests")
+    (problem,) = import_rows("codeforces", tmp_path, [ROW | {"id": key}], "--tests", str(folder)).problems
+    assert [test.given for test in problem.tests] == inputs
+
+
+def test_generated_tests_make_up_for_official_ones_cut_short(tmp_path: Path) -> None:
+    folder = generated(tmp_path / "generated_tests")
+    row = ROW | {"official_tests_complete": False, "official_tests": []}
+    imported = import_rows("codeforces", tmp_path, [row], "--preset", "strict", "--tests", str(folder))
+    assert imported.status == 0
+    assert [test.name for test in imported.problems[0].tests] == ["generated/0", "generated/1"]
+
+
+def test_generated_tests_that_cannot_be_read_end_the_import(tmp_path: Path) -> None:
+    folder = generated(tmp_path / "generated_tests")
+    (folder / "test_cases_1575.parquet").write_text("no parquet")
+    imported = import_rows("codeforces", tmp_path, [ROW], "--tests", str(folder))
+    assert imported.status == 2
+    assert "test_cases_1575.parquet" in imported.stderr
 
 
 @pytest.mark.parametrize(
