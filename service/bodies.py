@@ -14,8 +14,10 @@ import asyncio
 import contextlib
 import json
 import math
+import time
 import zlib
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from typing import Any, Protocol, TypeVar
 
@@ -32,6 +34,7 @@ from service.errors import (
     UnsupportedEncoding,
     invalid_request,
 )
+from service.structure import check_structure
 
 T = TypeVar("T")
 
@@ -53,8 +56,11 @@ _ZSTD_SLICE_BYTES = 1024
 #: RFC 9659: the window of zstd as a content coding is at most 8 MiB.
 _ZSTD_WINDOW_BYTES = 8 * 2**20
 
-#: Bodies larger than this are parsed in a thread.
-_PARSE_INLINE_BYTES = 2**20
+#: Bodies larger than this are parsed in a thread, one at a time.
+_PARSE_INLINE_BYTES = 256 * 2**10
+
+#: How long a body may take to arrive, whatever its size.
+_WHOLE_S = 300.0
 
 #: Bodies no larger than this are looked at again by a slower parser, where that can tell more.
 _EXPLAINED_BYTES = 64 * 2**20
@@ -163,14 +169,19 @@ class Bodies:
         permits: int = _PERMITS,
         wait_s: float = _PATIENCE_S,
         silence_s: float = _PATIENCE_S,
+        whole_s: float = _WHOLE_S,
     ) -> None:
         """`limit_bytes`: of a body after decompression. `permits`: large bodies in hand at once. `wait_s`: for a
-        permit. `silence_s`: how long a client that holds one may send nothing.
+        permit. `silence_s`: how long a client that holds one may send nothing. `whole_s`: how long any body may take to
+        arrive.
         """
         self._limit_bytes = limit_bytes
         self._permits = asyncio.Semaphore(permits)
         self._wait_s = wait_s
         self._silence_s = silence_s
+        self._whole_s = whole_s
+        # One thread of its own, so that what parsing needs beside the bodies is needed once, even where clients leave.
+        self._parser = ThreadPoolExecutor(1, thread_name_prefix="parser")
 
     @contextlib.asynccontextmanager
     async def parsed(self, request: Request, model: TypeAdapter[T]) -> AsyncIterator[T]:
@@ -183,7 +194,7 @@ class Bodies:
             if body.tell() <= _PARSE_INLINE_BYTES:
                 parsed = _parse(model, body)
             else:
-                parsed = await asyncio.to_thread(_parse, model, body)
+                parsed = await asyncio.get_running_loop().run_in_executor(self._parser, _parse, model, body)
             yield parsed
             del parsed
 
@@ -192,13 +203,15 @@ class Bodies:
         """The request's body, decompressed; a large one's permit is held until the context is left.
 
         Raises BodyTooLarge (after decompression), UnsupportedEncoding, MalformedBody, Unavailable where no permit is to
-        be had, ClientSilent where a client that holds one falls silent, and ClientGone where it leaves in the middle.
+        be had, ClientSilent where the body takes too long or a client that holds one falls silent, and ClientGone where
+        it leaves in the middle.
         """
         async with contextlib.AsyncExitStack() as permit:
             yield await self._read(request, permit)
 
     async def _read(self, request: Request, permit: contextlib.AsyncExitStack) -> BytesIO:
         arriving = _Arriving(request)
+        until_s = time.monotonic() + self._whole_s
         try:
             decoder = _decoder(request.headers.get("content-encoding", ""))
             declared = request.headers.get("content-length", "")
@@ -208,7 +221,7 @@ class Bodies:
             body = BytesIO()
             large = False
             while arriving.more:
-                chunk = await self._next(arriving, large)
+                chunk = await self._next(arriving, large, until_s)
                 for piece in decoder.feed(chunk):
                     if body.tell() + len(piece) > self._limit_bytes:
                         raise self._too_large()
@@ -235,16 +248,16 @@ class Bodies:
                 "other large bodies are being read; send this one later", retry_after_s=math.ceil(self._wait_s)
             ) from None
 
-    async def _next(self, arriving: _Arriving, large: bool) -> bytes:
-        if not large:
-            return await arriving.chunk()
+    async def _next(self, arriving: _Arriving, large: bool, until_s: float) -> bytes:
+        left_s = until_s - time.monotonic()
         try:
-            async with asyncio.timeout(self._silence_s):
+            async with asyncio.timeout(min(left_s, self._silence_s) if large else left_s):
                 return await arriving.chunk()
         except TimeoutError:
-            raise ClientSilent(
-                f"nothing of the body arrived for {self._silence_s:g} s", headers={"Connection": "close"}
-            ) from None
+            why = f"nothing of the body arrived for {self._silence_s:g} s"
+            if time.monotonic() >= until_s:
+                why = f"the body had not arrived after {self._whole_s:g} s"
+            raise ClientSilent(why, headers={"Connection": "close"}) from None
 
     def _too_large(self) -> BodyTooLarge:
         return BodyTooLarge(f"the body is larger than {self._limit_bytes // 2**20} MiB after decompression")
@@ -280,6 +293,7 @@ def _parse(model: TypeAdapter[T], body: BytesIO) -> T:
     """Check a JSON body, and let go of it. Raises InvalidRequest."""
     data = body.getvalue()
     body.close()
+    check_structure(data)
     try:
         return model.validate_json(data)
     except ValidationError as error:
@@ -291,6 +305,8 @@ def _parse(model: TypeAdapter[T], body: BytesIO) -> T:
 
 
 def _is_no_json(error: ValidationError) -> bool:
+    if error.error_count() > 1:
+        return False
     return error.errors(include_url=False, include_context=False, include_input=False)[0]["type"] == "json_invalid"
 
 

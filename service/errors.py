@@ -40,6 +40,9 @@ MEDIA_TYPE = "application/problem+json"
 #: Errors listed in one answer: enough to mend a request by, and no flood for a body with 10,000 mistakes.
 _MOST_ERRORS = 20
 
+#: Past so many mistakes none is named: pydantic tells of all or none, at half a kilobyte each.
+_MOST_TOLD = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
@@ -200,6 +203,10 @@ class DiskFull(ServiceError):
 
 def invalid_request(error: ValidationError) -> InvalidRequest:
     """Translate pydantic's word on a JSON body."""
+    if error.error_count() > _MOST_TOLD:
+        return InvalidRequest(
+            f"the body holds {error.error_count():,} mistakes, too many to name; most are fields that are not known"
+        )
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     if first["type"] == "json_invalid":
         return InvalidRequest(f"the body is not JSON: {first['msg']}")

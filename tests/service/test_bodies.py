@@ -151,6 +151,20 @@ def test_other_encodings_are_not_supported(encoding: str) -> None:
     assert refused.value.headers["Accept-Encoding"] == "gzip, zstd"
 
 
+def test_no_body_may_take_for_ever() -> None:
+    async def receive() -> Message:
+        await asyncio.sleep(0.05)
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    async def read() -> None:
+        request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+        async with Bodies(MIB, whole_s=0.3).read(request):
+            pass
+
+    with pytest.raises(ClientSilent, match=r"had not arrived after 0\.3 s"):
+        asyncio.run(asyncio.wait_for(read(), 10))
+
+
 def test_a_refused_body_is_read_on_so_that_the_client_gets_to_read_the_answer() -> None:
     read: list[bytes] = []
 
