@@ -24,8 +24,7 @@ class SandboxConfig:
     languages: frozenset[str] | None = None
     """Ids of the languages that are offered where they are installed; None for all. Fewer make cells start sooner."""
     time_factors: Mapping[str, float] = field(default_factory=dict)
-    """By language id: what its programs' time limits are multiplied by, beside what a request says. 1.0 unless named."""
-
+    """By language id: what multiplies its programs' time limits, beside what a request says. 1.0 unless named."""
     testlib: Path = TESTLIB
     """The header `testlib.h`; where there is none, checkers and interactors written with it are refused."""
 

@@ -50,8 +50,8 @@ MALFORMED = [
     ({"type": "python", "source": "x", "full_score": 0}, "full_score"),
     ({"type": "python", "source": "x", "flags": []}, "flags"),
     ({"type": "kattis", "source": "x"}, "language"),
-    ({"type": "kattis", "language": "cpp"}, "files"),
-    ({"type": "kattis", "language": "cpp", "source": "x", "files": {"a": "x"}}, "files"),
+    ({"type": "kattis", "language": "cpp"}, "source"),
+    ({"type": "kattis", "language": "cpp", "source": "x", "files": {"a": "x"}}, "source"),
     ({"type": "kattis", "language": "cpp", "source": "x", "flags": ["a\0b"]}, "flags[0]"),
 ]
 
