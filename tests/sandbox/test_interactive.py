@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -266,7 +269,22 @@ def test_what_the_interactor_computes_is_not_the_programs_time(judge: Judge) -> 
     assert result.verdict is A
     assert result.cpu_s is not None
     assert result.wall_s is not None
-    assert result.cpu_s < 0.2 < 0.4 < result.wall_s
+    assert result.cpu_s < 0.2 < 0.3 < result.wall_s
+
+
+def test_an_interactor_that_waits_for_the_core_makes_no_program_idle(judge: Judge) -> None:
+    """0.4 s of CPU time within 0.6 s, while four others want each core: not to be had by the wall clock."""
+    limits = replace(LIMITS, cpu_s=0.3, wall_s=0.6)
+    of = problem(jury("faulty.py"), ("works", ""))
+    with contextlib.ExitStack() as others:
+        for _ in range(4 * len(os.sched_getaffinity(0))):
+            other = subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
+            others.callback(other.wait)
+            others.callback(other.kill)
+        (result,) = graded(judge, of, "print(1, flush=True)\nprint(input())", limits=limits)
+    assert (result.verdict, result.reruns) == (A, 0)
+    assert result.wall_s is not None
+    assert result.wall_s > 0.6
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import time
 from collections.abc import Iterator, Sequence
 
@@ -13,9 +15,9 @@ from sandbox.cgroups import Cgroups
 from sandbox.config import SandboxConfig
 from sandbox.errors import GraderFault
 from sandbox.problem import Limits
-from sandbox.run import Action, RunRecord, RunRequest, wait_for
+from sandbox.run import Action, Remains, RunRecord, RunRequest, wait_for
 from sandbox.stdin import Stdin
-from tests.sandbox.cells import open_cell, open_fds, while_running
+from tests.sandbox.cells import MB, open_cell, open_fds, while_running
 
 pytestmark = pytest.mark.jail
 
@@ -142,6 +144,45 @@ def test_two_programs_talk_through_pipes(cells: tuple[Cell, Cell]) -> None:
     records = wait_for(runs)
     assert [record.evidence.exit_code for record in records] == [0, 0]
     assert records[0].stderr.tail(100) == b"done\n"
+    for record in records:
+        record.close()
+
+
+def test_every_plain_file_of_a_folder_can_be_taken(cells: tuple[Cell, Cell], nothing: int) -> None:
+    code = (
+        "import os\n"
+        "for name in ('b', 'a'): open(f'kept/{name}', 'w').write(name)\n"
+        "os.mkdir('kept/folder'); os.symlink('/etc/passwd', 'kept/link')\n"
+        "open('kept/folder/deep', 'w').write('x'); open('beside', 'w').write('x')"
+    )
+    record = cells[0].run(request(code, nothing, directories=("kept",), collect=("kept/", "none/", "beside/")))
+    assert {name: taken.head(9) for name, taken in record.collected.items()} == {"kept/a": b"a", "kept/b": b"b"}
+    record.close()
+
+
+def test_no_more_files_of_a_folder_are_taken_than_fit_into_an_answer(cells: tuple[Cell, Cell], nothing: int) -> None:
+    code = "for number in range(1000): open('kept/' + 'x' * 200 + f'{number:04}', 'w')"
+    record = cells[0].run(request(code, nothing, directories=("kept",), collect=("kept/",)))
+    assert record.evidence.exit_code == 0
+    assert [name[-4:] for name in record.collected] == [f"{number:04}" for number in range(48)]
+    record.close()
+
+
+@pytest.mark.parametrize(("words", "status"), [(1, 0), (70, 0), (40_000, -signal.SIGPIPE)])
+def test_what_is_said_to_a_run_that_has_ended_is_forgotten_up_to_a_bound(
+    cells: tuple[Cell, Cell], nothing: int, words: int, status: int
+) -> None:
+    """70,000 bytes fit into no pipe; 2 MB are more than the bound."""
+    fd, to_first = os.pipe()
+    says = f"import os, time; time.sleep(0.2); [os.write(1, b'x' * 1000) for _ in range({words})]"
+    first = cells[0].start(request("pass", fd))
+    second = cells[1].start(
+        request(f"import signal; signal.signal(13, signal.SIG_DFL); {says}", nothing, stdout_fd=to_first)
+    )
+    os.close(to_first)
+    with contextlib.closing(Remains(fd, first, MB)) as remains:
+        records = wait_for([first, second], remains=remains)
+    assert records[1].evidence.signal == (-status or None)
     for record in records:
         record.close()
 

@@ -1,7 +1,6 @@
 """Does what its input says, whatever the program does."""
 
 import os
-import resource
 import signal
 import sys
 import time
@@ -40,7 +39,7 @@ elif deed == "scores nonsense":
     open(sys.argv[3] + "score.txt", "w").write("much")
     sys.exit(42)
 elif deed == "works":
-    while resource.getrusage(resource.RUSAGE_SELF).ru_utime < 0.4:
+    while time.process_time() < 0.4:
         pass
     print(input())
     sys.exit(42)
