@@ -251,8 +251,10 @@ def compile_result(record: RunRecord, limits: Limits) -> CompileResult:
     ok = evidence.exit_code == 0 and not hit_limit(record)
     if evidence.over_memory:
         text = f"compiling needed more than {limits.memory_bytes >> 20} MiB\n{text}"
-    elif evidence.over_cpu or evidence.over_wall:
+    elif evidence.over_cpu:
         text = f"compiling took more than {limits.cpu_s:g} s of CPU time\n{text}"
+    elif evidence.over_wall:
+        text = f"compiling took more than {limits.wall_s:g} s\n{text}"
     elif evidence.over_output:
         text = f"compiling wrote more than {limits.output_bytes >> 20} MiB\n{text}"
     elif evidence.signal is not None:

@@ -42,6 +42,7 @@ def create_app(settings: Settings, engine: Engine | None = None, metrics: Metric
         runs = engine
         if runs is None:
             runs = await asyncio.to_thread(local_engine, settings, counted)
+        counted.offer(language.id for language in runs.languages)
         intake = Intake(store, runs.languages)
         readiness = Readiness(runs, intake)
         bodies = Bodies(settings.body_limit_bytes)

@@ -17,11 +17,11 @@ import structlog
 import typer
 import uvicorn
 from fastapi import FastAPI
-from pydantic import ValidationError
 from rich.console import Console
 
 from sandbox.errors import HostError
 from service.app import create_app
+from service.commands import options
 from service.engines.local import LocalEngine
 from service.engines.prepare import local_engine
 from service.logs import configure
@@ -30,9 +30,6 @@ from service.results import VERSION
 from service.settings import Settings
 
 app = typer.Typer()
-
-USAGE_ERROR = 2
-HOST_ERROR = 3
 
 #: What answers get to be sent in, once all work is done.
 _FLUSH_S = 5
@@ -65,11 +62,7 @@ def serve(
     access_log: Annotated[bool | None, _flag("access_log")] = None,
 ) -> None:
     """Serve the grader over HTTP. Every option is also an environment variable: RKGRADE_PORT and so on."""
-    given = {name: value for name, value in locals().items() if value is not None}
-    try:
-        settings = Settings(**given)
-    except ValidationError as error:
-        _stop(USAGE_ERROR, "\n".join(_setting_error(one) for one in error.errors()))
+    settings = options.settings(**locals())
     configure(settings)
     metrics = Metrics()
     # Checking the host may take a while and start compilers: SIGTERM then unwinds, so that they end with us.
@@ -78,9 +71,11 @@ def serve(
         listener = _listen(settings)
         engine = local_engine(settings, metrics)
     except HostError as error:
-        _stop(HOST_ERROR, f"this host cannot grade: {error}\n`rkgrade doctor` examines it point by point.")
+        options.stop(
+            options.GRADER_ERROR, f"this host cannot grade: {error}\n`rkgrade doctor` examines it point by point."
+        )
     except OSError as error:
-        _stop(HOST_ERROR, str(error))
+        options.stop(options.GRADER_ERROR, str(error))
     _announce(settings, engine, listener)
     server = DrainingServer(create_app(settings, engine, metrics), engine, settings)
     asyncio.run(server.serve(sockets=[listener]))
@@ -140,7 +135,11 @@ def _unwind(number: int, frame: FrameType | None) -> NoReturn:
 
 def _listen(settings: Settings) -> socket.socket:
     """The listening socket, made before anything else is: a taken port costs no wait."""
-    info = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    try:
+        info = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise OSError(f"--host / RKGRADE_HOST: cannot listen on {settings.host!r}: {reason}") from error
     family, kind, protocol, _, address = info[0]
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -164,14 +163,3 @@ def _announce(settings: Settings, engine: LocalEngine, listener: socket.socket) 
         out.print(f"  language   {language.id}: {language.version}", soft_wrap=True)
     out.print(f"  workers    {settings.workers}")
     out.print(f"  data       {settings.data_dir}", soft_wrap=True)
-
-
-def _setting_error(error: Any) -> str:
-    name = str(error["loc"][0]) if error["loc"] else ""
-    flag = f"--{name.replace('_', '-')} / RKGRADE_{name.upper()}: " if name else ""
-    return f"{flag}{error['msg'].removeprefix('Value error, ')}"
-
-
-def _stop(code: int, message: str) -> NoReturn:
-    typer.echo(f"rkgrade: {message}", err=True)
-    raise typer.Exit(code)

@@ -5,17 +5,29 @@ Counts and durations only: no ids, no sources, nothing of a test's data.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from sandbox.verdicts import FAULT_VERDICTS, LIMIT_VERDICTS, Verdict
 from service.engines.base import Summary
+from service.errors import ServiceError
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
-_FAULTS = ("checker_error", "internal_error")
+_WORKER_DIED = "worker_died"
+
+#: How submissions mostly end, as verdict and category.
+_ENDS = (
+    ("accepted", "correct"),
+    ("compile_error", "correctness_failure"),
+    ("format_error", "format_error"),
+    *((verdict.value, "optimization_failure") for verdict in LIMIT_VERDICTS),
+    *((verdict.value, "correctness_failure") for verdict in (Verdict.WRONG_ANSWER, Verdict.RUNTIME_ERROR)),
+    *((verdict.value, "none") for verdict in FAULT_VERDICTS),
+)
 
 
 class Metrics:
@@ -65,6 +77,22 @@ class Metrics:
             "rkgrade_run_seconds", "Time spent running tests", buckets=_SECONDS, registry=self.registry
         )
 
+        # What has not happened yet is a 0, not a series that is missing: a rate over its first event would miss that.
+        for verdict in Verdict:
+            self._tests.labels(verdict.value)
+        for cause in (*FAULT_VERDICTS, _WORKER_DIED):
+            self._faults.labels(str(cause))
+        for error in ServiceError.__subclasses__():
+            self._refused.labels(error.type)
+
+    def offer(self, languages: Iterable[str]) -> None:
+        """Count from 0 what may be graded: `languages` are the ids of those that are."""
+        for language in languages:
+            for verdict, category in _ENDS:
+                self._grades.labels(language, verdict, category)
+            for cache in ("hit", "miss"):
+                self._compiles.labels(language, cache)
+
     def watch(
         self,
         *,
@@ -86,7 +114,7 @@ class Metrics:
         self._grades.labels(summary.language, summary.verdict, summary.category or "none").inc()
         for verdict, count in summary.tests.items():
             self._tests.labels(verdict).inc(count)
-            if verdict in _FAULTS:
+            if verdict in FAULT_VERDICTS:
                 self._faults.labels(verdict).inc(count)
         if summary.compile_cached is not None:
             cache = "hit" if summary.compile_cached else "miss"
@@ -98,7 +126,7 @@ class Metrics:
         self._run.observe(summary.run_s)
 
     def worker_died(self) -> None:
-        self._faults.labels("worker_died").inc()
+        self._faults.labels(_WORKER_DIED).inc()
 
     def cancelled(self) -> None:
         self._cancelled.inc()

@@ -6,6 +6,7 @@ Knows nothing of how options are used, and imports nothing of the server.
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,6 +17,11 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from sandbox import languages
 from sandbox.config import TESTLIB
 from sandbox.errors import UnknownLanguage
+
+_PREFIX = "RKGRADE_"
+
+#: Variables of that prefix that are no settings: where tests and benchmarks find what is no part of the checkout.
+_OTHERS = frozenset({"RKGRADE_SHARED"})
 
 
 def usable_cores() -> tuple[int, ...]:
@@ -58,7 +64,7 @@ TimeFactors = Annotated[
 class Settings(BaseSettings):
     """Options of `rkgrade serve`; an unknown or malformed one is refused at start-up."""
 
-    model_config = SettingsConfigDict(env_prefix="RKGRADE_", frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, extra="forbid")
 
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
@@ -90,6 +96,17 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level logged")
     log_format: Literal["console", "json"] = Field("console", description="lines for people or for machines")
     access_log: bool = Field(False, description="log every request with its status and duration")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_variables(cls, given: object) -> object:
+        # pydantic-settings asks for the variables that it knows, and never sees a misspelt one.
+        known = {f"{_PREFIX}{name.upper()}" for name in cls.model_fields}
+        for name in sorted({name.upper() for name in os.environ} - known - _OTHERS):
+            if name.startswith(_PREFIX):
+                near = difflib.get_close_matches(name, known, n=1, cutoff=0)
+                raise ValueError(f"{name} is no setting; the nearest is {near[0]}")
+        return given
 
     @field_validator("languages")
     @classmethod

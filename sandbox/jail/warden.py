@@ -2,7 +2,7 @@
 
 Theory of operation
 -------------------
-nsjail starts this script as process 1 of the cell's own PID namespace, with uid 0 of a user namespace in which it
+nsjail starts an interpreter that imports this module as process 1 of the cell's own PID namespace, with uid 0 of a user namespace in which it
 holds three capabilities: CAP_SETUID and CAP_SETGID to become the program, CAP_KILL to end it. The judge, outside,
 holds the other end of one socket (`wire`) and sends a request per test, with the descriptors the program shall have
 as stdin, stdout and stderr, and descriptors of the `cgroup.procs` (v1: `tasks`) files that lead into the program's

@@ -6,6 +6,7 @@ Knows no problem format: the root of the command line hands over the function th
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ import typer
 from pydantic import ValidationError
 
 from sandbox.errors import HostError, UnknownLanguage
-from service.commands.options import GRADER_ERROR, USAGE_ERROR, mistake, settings, stop
+from service.commands.options import GRADER_ERROR, USAGE_ERROR, mistakes, settings, stop
 from service.contract import Detail, GradeRequest, GradeResult, Problem, Stop, Taxonomy, problem_id
 
 if TYPE_CHECKING:
@@ -75,8 +76,7 @@ def grade_command(read_problem: ReadProblem) -> Callable[..., None]:
         flags = {"data_dir": data_dir, "workers": workers, "insecure_no_cgroup": insecure_no_cgroup}
         results = _grade(problem, requests, flags)
         if as_json:
-            sys.stdout.buffer.writelines(result + b"\n" for result in results)
-            sys.stdout.flush()
+            _print(results)
         parsed = [GradeResult.model_validate_json(result) for result in results]
         if not as_json:
             _show(parsed)
@@ -86,6 +86,16 @@ def grade_command(read_problem: ReadProblem) -> Callable[..., None]:
             raise typer.Exit(SOME_FAILED)
 
     return grade
+
+
+def _print(results: Sequence[bytes]) -> None:
+    try:
+        sys.stdout.buffer.writelines(result + b"\n" for result in results)
+        sys.stdout.flush()
+    except OSError as error:
+        # What is still buffered would be tried again, and fail again, when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        stop(USAGE_ERROR, f"stdout: {error.strerror}")
 
 
 def _request(path: Path, language: str | None, **fields: Any) -> GradeRequest:
@@ -105,7 +115,7 @@ def _request(path: Path, language: str | None, **fields: Any) -> GradeRequest:
     try:
         return GradeRequest(language=chosen.id, source=source, id=str(path), **fields)
     except ValidationError as error:
-        stop(USAGE_ERROR, f"{path}: {mistake(error)}")
+        stop(USAGE_ERROR, f"{path}: {mistakes(error)}")
 
 
 def _grade(problem: Problem, requests: Sequence[GradeRequest], flags: dict[str, Any]) -> list[bytes]:
@@ -116,6 +126,7 @@ def _grade(problem: Problem, requests: Sequence[GradeRequest], flags: dict[str, 
     from service.commands.pool import Refused, Result, judging
     from service.engines.prepare import graders_of, sandbox_config
     from service.settings import usable_cores
+    from service.stores.problems import StoreFull
 
     chosen = settings(**flags)
     # Made ready for these alone: other languages' headers and archives would take seconds. C++ is for checkers.
@@ -145,6 +156,8 @@ def _grade(problem: Problem, requests: Sequence[GradeRequest], flags: dict[str, 
                 show(sum(done))
     except HostError as error:
         stop(GRADER_ERROR, f"this host cannot grade: {error}\n`rkgrade doctor` examines it point by point.")
+    except (OSError, StoreFull) as error:
+        stop(GRADER_ERROR, f"this host failed while it graded: {error}")
     except KeyboardInterrupt:
         raise typer.Exit(128 + signal.SIGINT) from None
     return results

@@ -21,14 +21,17 @@ def settings(**flags: Any) -> Settings:
     try:
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
-        stop(USAGE_ERROR, mistake(error))
+        stop(USAGE_ERROR, mistakes(error, variables=True))
 
 
-def mistake(error: ValidationError) -> str:
-    """The first mistake in one line, with the flag it came from."""
-    first = error.errors()[0]
-    flag = "".join(f"--{str(part).replace('_', '-')}: " for part in first["loc"])
-    return f"{flag}{first['msg'].removeprefix('Value error, ')}"
+def mistakes(error: ValidationError, *, variables: bool = False) -> str:
+    """Each mistake in a line, with the flag it came from, and the environment variable where there is one."""
+    lines = []
+    for one in error.errors():
+        name = "".join(str(part) for part in one["loc"][:1])
+        source = f"--{name.replace('_', '-')}" + (f" / RKGRADE_{name.upper()}" if variables else "")
+        lines.append((f"{source}: " if name else "") + one["msg"].removeprefix("Value error, "))
+    return "\n".join(lines)
 
 
 def stop(code: int, message: str) -> NoReturn:

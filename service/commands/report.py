@@ -31,6 +31,9 @@ def headline(result: GradeResult) -> Text:
     line.append(f", {result.category or 'no category: the grader failed'}")
     if result.first_failure_length is not None:
         line.append(f", first at input length {result.first_failure_length:,}")
+    if not result.grader.secure:
+        line.append(", ")
+        line.append("insecure: without control groups limits can be evaded, and memory is not measured", "bold red")
     if result.score is not None:
         most = math.fsum(row.max_points for row in result.point_groups)
         line.append(f", score {result.score:g} of {most:g}")
@@ -59,7 +62,9 @@ def by_input_size(result: GradeResult) -> Table:
                 str(sum(test.verdict is Verdict.ACCEPTED for test in tests)),
                 _failures(tests),
                 _most((test.cpu_s for test in tests), "{:.3f} s"),
-                _most((None if m is None else m / 2**20 for m in (t.memory_bytes for t in tests)), "{:.1f} MiB"),
+                _most((None if m is None else m / 2**20 for m in (t.memory_bytes for t in tests)), "{:.1f} MiB")
+                if result.grader.secure
+                else "-",
                 _reward(f"R_{group.k}", result),
             )
     table.add_row(

@@ -7,9 +7,8 @@ out. Knows nothing of what either means.
     engine -> worker   setup                  once
                        grade + request        one at a time
                        vet + problem          likewise
-                       cancel                 of a job that may be over by now; makes the socket readable,
-                       which is
-                                              what the judge looks for while it runs
+                       cancel                 of a job that may be over by now; makes the socket readable, which
+                                              is what the judge looks for while it runs
     worker -> engine   ready
                        result + GradeResult | vetted | cancelled | refused | fault
 """

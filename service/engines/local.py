@@ -6,11 +6,9 @@ here that owns its process from start to end: start it, hand it one job at a tim
 each, and start it anew where it died. Nothing is ever timed out here: limits are the judge's, and an answer
 always comes, or the socket closes.
 
-    client gone        the future is cancelled; a queued job is dropped, a running one is told to the
-    worker, whose
+    client gone        the future is cancelled; a queued job is dropped, a running one is told to the worker, whose
                        judge sees its socket become readable and stops
-    worker dead        its job goes to the front of the queue once; at the second death it is an
-    internal_error
+    worker dead        its job goes to the front of the queue once; at the second death it is an internal_error
     API dead           every worker's socket closes, and they end by themselves
 """
 

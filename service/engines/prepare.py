@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import structlog
+
 from sandbox import cgroups, host, languages
 from sandbox.config import SandboxConfig
 from sandbox.host import HostReport
@@ -12,6 +14,8 @@ from service.metrics import Metrics
 from service.results import VERSION
 from service.settings import Settings, usable_cores
 from service.stores.problems import ProblemStore
+
+_log = structlog.get_logger()
 
 
 def sandbox_config(settings: Settings) -> SandboxConfig:
@@ -47,6 +51,8 @@ def local_engine(settings: Settings, metrics: Metrics) -> LocalEngine:
     """
     config = sandbox_config(settings)
     report = host.prepare(config)
+    if report.swept:
+        _log.warning("swept what dead graders had left", control_groups=report.swept)
     graders = graders_of(report, config)
     setups = [
         WorkerSetup(

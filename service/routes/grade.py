@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 
 from fastapi import APIRouter
 from pydantic import TypeAdapter
@@ -110,6 +111,8 @@ async def as_each_ends(here: Context, jobs: Sequence[Job]) -> AsyncGenerator[Gra
 
 
 async def _one(here: Context, job: Job) -> Graded:
+    # Until now it waited for its own batch, not for a worker.
+    job = replace(job, accepted_s=time.monotonic())
     try:
         return await here.engine.grade(job, admitted=True)
     except ServiceError as error:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+import httpx
 import pytest
 from typer.core import TyperGroup
 from typer.main import get_group
 
 from rl_client.cli import build
+from rl_client.datasets.kattis import read_package
 from service.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +23,19 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 def test_links_lead_to_files_that_are_there(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text())
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.jail
+def test_the_completion_of_the_api_page_is_graded_as_it_says(grader_url: str) -> None:
+    page = (ROOT / "docs/api.md").read_text()
+    example = page[page.index("## A completion, graded") :]
+    [sent] = re.findall(r"-d '(\{.*?\})'\n", example.partition("\n## ")[0], re.S)
+    told = example.partition("of the answer:\n")[2].partition(", ...")[0]
+    problem = read_package(ROOT / "examples/two-sum-count").model_dump_json(exclude_defaults=True)
+    assert httpx.put(f"{grader_url}/problems", content=problem).json()["id"] in sent
+    result = httpx.post(f"{grader_url}/grade", content=sent, timeout=60).json()
+    for name, value in json.loads(told + "}").items():
+        assert result[name] == value
 
 
 def test_every_setting_is_documented() -> None:

@@ -58,6 +58,9 @@ def test_a_batch_larger_than_the_queue_is_taken_and_lets_others_through(serve: S
         assert not batch.done()
         # One that ran and one that waited before it, not the forty.
         assert single.json()["timing"]["queue_s"] < 2
+        # Nor does an item's own wait count what went before it in its batch: more than 4 s for the last.
+        waits = [json.loads(line)["timing"]["queue_s"] for line in batch.result().text.splitlines()]
+        assert (len(waits), max(waits) < 2) == (40, True)
         lines = batch.result().text.splitlines()
     assert [json.loads(line)["verdict"] for line in lines] == ["accepted"] * 40
 

@@ -38,6 +38,20 @@ def test_readiness_rests_on_a_grade_in_every_language(serve: Serve) -> None:
             assert f"rkgrade_grades_total{{{labels}}} 1.0" in exposition
 
 
+def test_what_has_not_happened_yet_is_counted_as_none(serve: Serve) -> None:
+    with serve("--languages", "python", "--workers", "1") as server:
+        exposition = httpx.get(f"{server.url}/metrics").text.splitlines()
+    for series in (
+        *(f'rkgrade_faults_total{{cause="{cause}"}}' for cause in ("checker_error", "internal_error", "worker_died")),
+        *(f'rkgrade_refused_total{{type="{kind}"}}' for kind in ("invalid-request", "queue-full", "unavailable")),
+        'rkgrade_tests_total{verdict="wrong_answer"}',
+        'rkgrade_grades_total{category="none",language="python",verdict="internal_error"}',
+        'rkgrade_grades_total{category="optimization_failure",language="python",verdict="time_limit"}',
+        'rkgrade_compiles_total{cache="hit",language="python"}',
+    ):
+        assert f"{series} 0.0" in exposition
+
+
 def test_metrics_count_what_was_graded(serve: Serve, a_plus_b: dict[str, Any]) -> None:
     with serve() as server:
         names = (

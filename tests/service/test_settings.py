@@ -53,6 +53,22 @@ def test_a_malformed_variable_is_refused(name: str, value: str, monkeypatch: pyt
         Settings()
 
 
+@pytest.mark.parametrize(
+    ("name", "nearest"), [("RKGRADE_WORKER", "RKGRADE_WORKERS"), ("RKGRADE_QUEUESIZE", "RKGRADE_QUEUE_SIZE")]
+)
+def test_an_unknown_variable_is_refused_with_the_nearest_known(
+    name: str, nearest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(ValidationError, match=f"{name} is no setting; the nearest is {nearest}"):
+        Settings()
+
+
+def test_variables_of_other_parts_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RKGRADE_SHARED", "/somewhere")
+    assert Settings().port == 8000
+
+
 def test_languages_and_their_time_factors_are_given_by_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RKGRADE_LANGUAGES", "py3, C++17")
     monkeypatch.setenv("RKGRADE_TIME_FACTORS", "py3=3,C++17=1.5")

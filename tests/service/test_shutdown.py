@@ -38,8 +38,9 @@ def test_sigterm_drains_what_runs_and_what_waits(
         ready = httpx.get(f"{server.url}/health/ready").json()
         assert ready == {"ready": False, "reasons": ["the service is shutting down"]}
         assert httpx.get(f"{server.url}/health/live").status_code == 200
-        for path, body in (("/grade", a_plus_b), ("/grade/batch", items)):
-            refused = httpx.post(f"{server.url}{path}", json=body)
+        requests = (("POST", "/grade", a_plus_b), ("POST", "/grade/batch", items), ("PUT", "/problems", {}))
+        for method, path, body in requests:
+            refused = httpx.request(method, f"{server.url}{path}", json=body)
             assert (refused.status_code, refused.json()["type"]) == (503, "urn:rkgrade:error:unavailable")
             assert "retry-after" in refused.headers
         assert running.result().json()["verdict"] == "idle"
@@ -95,6 +96,8 @@ def test_a_taken_port_and_bad_options_end_with_a_sentence(serve: Serve, grader: 
         (("--port", port), f"cannot listen on 127.0.0.1:{port}"),
         (("--workers", "1000"), "1000 workers need as many cores"),
         (("--queue-size", "0"), "--queue-size / RKGRADE_QUEUE_SIZE"),
+        (("--host", "nosuchhost.invalid"), "--host / RKGRADE_HOST: cannot listen on 'nosuchhost.invalid': "),
+        (("--host", "x" * 70), "--host / RKGRADE_HOST: cannot listen on 'xxx"),
     ):
         with pytest.raises(AssertionError, match=expected), serve(*flags):
             pass

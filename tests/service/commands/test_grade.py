@@ -261,6 +261,40 @@ def groups_of(pids: list[int]) -> list[Path]:
 
 
 @pytest.mark.jail
+def test_a_full_disk_ends_with_a_sentence(environment: Mapping[str, str], tmp_path: Path) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k,mode=755", "tmpfs", tmp_path], check=True)
+    try:
+        done = subprocess.run(
+            [*COMMAND, "grade", EXAMPLE, ACCEPTED],
+            env={**environment, "TMPDIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+    assert (done.returncode, done.stdout) == (3, "")
+    [line] = done.stderr.splitlines()
+    assert "No space left on device" in line
+
+
+@pytest.mark.jail
+@pytest.mark.parametrize(
+    ("flags", "code"), [(("grade", "--json", EXAMPLE, ACCEPTED), 2), (("import", "kattis", EXAMPLE), 2)]
+)
+def test_a_full_disk_behind_stdout_ends_with_a_sentence(
+    environment: Mapping[str, str], flags: tuple[str | Path, ...], code: int
+) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *flags], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+        )
+    assert done.returncode == code
+    [line] = done.stderr.splitlines()
+    assert "No space left on device" in line
+
+
+@pytest.mark.jail
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_all_that_runs_and_leaves_nothing(
     environment: Mapping[str, str], program: Callable[[str, str], Path], number: signal.Signals, code: int

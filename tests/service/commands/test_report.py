@@ -53,6 +53,16 @@ FAILED = result(
 )
 
 
+def test_without_control_groups_the_table_says_so_and_shows_no_memory() -> None:
+    insecure = FAILED.model_copy(update={"grader": GRADER.model_copy(update={"secure": False})})
+    assert "insecure: without control groups" in words(headline(insecure))[0]
+    assert "insecure" not in words(headline(FAILED))[0]
+    memory = [line.split() for line in words(by_input_size(insecure))[1:-1]]
+    assert [line[-4] for line in memory] == ["-"] * len(memory)
+    assert "MiB" not in " ".join(words(by_input_size(insecure)))
+    assert "MiB" in " ".join(words(by_input_size(FAILED)))
+
+
 def words(shown: Table | Text) -> list[str]:
     """The lines of what is shown, white space evened out."""
     console = Console(width=200, color_system=None)
