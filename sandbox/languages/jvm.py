@@ -28,13 +28,10 @@ CONFIGURATION = ("/etc/java-*-openjdk",)
 #: Compiler threads, the collector, finalizers and signals: 13 on one core, more on hosts with many.
 THREADS = 64
 
-#: Measured: 38 MiB for A+B, with what the compilers and the class tables of larger programs take on top.
+#: A+B takes 16 MiB beside its heap; compiled code, class tables and stacks of larger programs come on top.
 OVERHEAD_MB = 64
 
 _COMPILER = (JAVA, "-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xmx1024m")
-
-#: Strips a list of loaded classes of what cannot be archived: those of the trained program itself, and its lambdas.
-_CLASSES = "grep -hv -e source: -e '^#' -e '^@lambda-proxy' *.loaded | sed 's/ id: .*//' | LC_ALL=C sort -u > classes"
 
 
 def _run(archive: str, *boot: str) -> tuple[str, ...]:
@@ -58,10 +55,22 @@ def _record(name: str, command: str) -> str:
     return f"{JAVA} -Xshare:off -XX:+UseSerialGC -XX:DumpLoadedClassList={name} {command} </dev/null >/dev/null"
 
 
-def _dump(archive: str, classes: str, class_path: str = "") -> str:
+def _dump(archive: str, classes: str, class_path: str) -> str:
     return (
-        f"{JAVA} -Xshare:dump -XX:+UseSerialGC -XX:SharedClassListFile={classes} -XX:SharedArchiveFile={archive} "
-        f"{class_path} >/dev/null 2>&1"
+        f"{JAVA} -Xshare:dump -XX:SharedClassListFile={classes} -XX:SharedArchiveFile={archive} {class_path} "
+        ">/dev/null 2>&1"
+    )
+
+
+def _dump_without_class_path(archive: str, classes: str, boot: str = "") -> str:
+    """An archive that serves whatever the class path is; its classes are the machine's own.
+
+    Programs' own classes, and their lambdas, are taken off the list. The machine archives nothing where its class path
+    is a directory that holds something, and without one given it is the directory that it was started in.
+    """
+    return (
+        f"grep -v -e source: -e '^#' -e '^@lambda-proxy' {classes} | sed 's/ id: .*//' >{classes}.own; "
+        f"mkdir -p nothing; cd nothing; {_dump(f'../{archive}', f'../{classes}.own', boot)}"
     )
 
 
@@ -70,10 +79,10 @@ JAVA_ARCHIVE = Prebuilt(
     files=tuple((name, (FILES / name).read_text()) for name in ("Compile.java", "Train.java")),
     commands=(
         ("/usr/bin/javac", "-d", ".", "Compile.java"),
-        shell(_record("compile.loaded", "-XX:TieredStopAtLevel=1 -cp . Compile Train.java train.jar")),
-        shell(_record("train.loaded", "-jar train.jar")),
-        # The machine archives nothing where its class path is a directory that holds something.
-        shell(f"{_CLASSES}; mkdir nothing; cd nothing; {_dump('../classes.jsa', '../classes')}"),
+        shell(_record("compiler", "-cp . Compile Train.java train.jar")),
+        shell(_dump_without_class_path("compiler.jsa", "compiler")),
+        shell(_record("classes", "-jar train.jar")),
+        shell(_dump_without_class_path("classes.jsa", "classes")),
     ),
 )
 _JAVA_CLASSES = f"{JAVA_ARCHIVE.in_jail}/classes.jsa"
@@ -123,8 +132,8 @@ KOTLIN_ARCHIVE = Prebuilt(
     commands=(
         shell(_record("compiler", f"-cp {_KOTLIN_COMPILER} {_KOTLINC} -d train.jar train.kt")),
         shell(_dump("compiler.jsa", "compiler", f"-cp {_KOTLIN_COMPILER}")),
-        shell(_record("train.loaded", f"{_KOTLIN_BOOT} -jar train.jar")),
-        shell(f"{_CLASSES}; mkdir nothing; cd nothing; {_dump('../classes.jsa', '../classes', _KOTLIN_BOOT)}"),
+        shell(_record("classes", f"{_KOTLIN_BOOT} -jar train.jar")),
+        shell(_dump_without_class_path("classes.jsa", "classes", _KOTLIN_BOOT)),
     ),
 )
 
@@ -156,8 +165,8 @@ SCALA_ARCHIVE = Prebuilt(
     commands=(
         shell(_record("compiler", f"-cp {_SCALA_COMPILER} {_SCALAC} -d train.jar train.scala")),
         shell(_dump("compiler.jsa", "compiler", f"-cp {_SCALA_COMPILER}")),
-        shell(_record("train.loaded", f"{_SCALA_BOOT} -jar train.jar")),
-        shell(f"{_CLASSES}; mkdir nothing; cd nothing; {_dump('../classes.jsa', '../classes', _SCALA_BOOT)}"),
+        shell(_record("classes", f"{_SCALA_BOOT} -jar train.jar")),
+        shell(_dump_without_class_path("classes.jsa", "classes", _SCALA_BOOT)),
     ),
 )
 
@@ -168,7 +177,7 @@ LANGUAGES = (
         source_name="main.java",
         compile=(
             *_COMPILER,
-            f"-XX:SharedArchiveFile={_JAVA_CLASSES}",
+            f"-XX:SharedArchiveFile={JAVA_ARCHIVE.in_jail}/compiler.jsa",
             "-cp",
             JAVA_ARCHIVE.in_jail,
             "Compile",
