@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from sandbox import cgroups
 from tests.conftest import Serve
 from tests.serving import metric, poll
 
@@ -94,6 +96,17 @@ def test_logs_name_requests_and_tell_nothing_of_programs(serve: Serve, a_plus_b:
     event = json.loads(line)
     assert (event["event"], event["method"], event["path"]) == ("request", "POST", "/grade")
     assert (event["status"], event["request_id"], event["level"]) == (200, "trace-1", "info")
+
+
+def test_what_a_dead_grader_left_is_swept_and_told_at_the_start(serve: Serve) -> None:
+    namespace = Path("/proc/self/ns/pid").stat().st_ino
+    # A process id past the kernel's own maximum: nobody's.
+    left = [base / f"rkgrade-{namespace}-{2**22 + 1}-1" for base in set(cgroups.here().directories.values())]
+    for directory in left:
+        directory.mkdir()
+    with serve("--workers", "1", "--languages", "python") as server:
+        assert "swept what dead graders had left" in server.log.read_text()
+    assert [directory for directory in left if directory.exists()] == []
 
 
 def test_a_grader_without_cgroups_says_so_everywhere(serve: Serve, a_plus_b: dict[str, Any]) -> None:
