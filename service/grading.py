@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from pydantic import ValidationError
+
 from sandbox import languages
 from sandbox.errors import GraderFault
 from sandbox.judge import Judge
@@ -19,6 +21,10 @@ from service.extraction import extract
 from service.results import Outcome, graded
 from service.scoring import score, score_unrun
 from service.stores.loaded import LoadedProblems
+
+
+class LimitsRefused(Exception):
+    """The limits that the problem and the request come to are past the hard bounds."""
 
 
 class Grading:
@@ -34,13 +40,17 @@ class Grading:
     def grade(self, job: Job, *, queue_s: float, cancel_fd: int | None, on_test: OnTest | None = None) -> Graded:
         """Blocks until the result is there, calling `on_test` with each test's as it ends.
 
-        Raises ProblemStoreError, CheckerRefused and UnknownLanguage, pydantic's ValidationError where the
-        limits come to more than is allowed, and Cancelled as soon as `cancel_fd` is readable.
+        Raises ProblemStoreError, CheckerRefused and UnknownLanguage, LimitsRefused where the limits come to more than
+        is allowed, and Cancelled as soon as `cancel_fd` is readable.
         """
         request = job.request
         loaded = self._problems.get(job.problem_id)
         problem = loaded.measured_in(request.length_unit)
-        limits = _limits(contract.effective_limits(loaded.limits, request))
+        try:
+            limits = _limits(contract.effective_limits(loaded.limits, request))
+        except ValidationError as error:
+            # Of this alone: any other mistake in what was checked already is ours, and no word about the limits.
+            raise LimitsRefused("the limits it comes to are past what is allowed") from error
         language = languages.resolve(request.language)
         source = request.source
         if source is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 
 import structlog
 
@@ -19,6 +20,9 @@ from service.errors import ServiceError
 from service.intake import Intake
 
 _AGAIN_S = 5.0
+
+#: Internal errors in a row from which no more grades should be sent here until one goes well.
+_MOST_FAULTS = 5
 
 _A_PLUS_B = contract.PROBLEMS.validate_python(
     {
@@ -48,19 +52,35 @@ class Readiness:
             reasons.insert(0, "the service is shutting down")
         elif status.workers_alive == 0:
             reasons.insert(0, "no worker is alive")
+        if self._faulty():
+            reasons.append(f"the last {status.faults_in_a_row} grades were internal errors")
         if not self._engine.languages:
             reasons.append("no language is installed")
         return reasons
 
     async def establish(self) -> None:
-        """Grade A+B in every language, again and again where it fails."""
+        """Grade A+B in every language, again and again where it fails; later in one, where nothing else goes well.
+
+        Does not return.
+        """
         while True:
-            await asyncio.gather(*(self._try(language) for language in list(self._open)))
-            if not self._open:
+            await self._grade(list(self._open))
+            while not self._faulty():
+                await asyncio.sleep(_AGAIN_S)
+            await self._grade(list(self._programs)[:1])
+
+    async def _grade(self, languages: Sequence[str]) -> None:
+        while True:
+            await asyncio.gather(*(self._try(language) for language in languages))
+            if not self._open and not self._faulty():
                 _log.info("ready")
                 return
             _log.warning("not ready", reasons=self.reasons())
             await asyncio.sleep(_AGAIN_S)
+            languages = list(self._open) or languages
+
+    def _faulty(self) -> bool:
+        return self._engine.status().faults_in_a_row >= _MOST_FAULTS
 
     async def _try(self, language: str) -> None:
         request = contract.GradeRequest(
@@ -73,7 +93,7 @@ class Readiness:
             self._open[language] = f"{language}: {error}"
             return
         if result["verdict"] == "accepted":
-            del self._open[language]
+            self._open.pop(language, None)
         else:
             said = (result["compile"] or {}).get("message") or result["tests"][0]["message"]
             self._open[language] = f"{language}: A+B came to {result['verdict']} {said}".rstrip()

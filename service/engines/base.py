@@ -83,6 +83,8 @@ class EngineStatus:
 
     workers_alive: int
     draining: bool
+    faults_in_a_row: int
+    """Grades that came to internal_error since the last one that did not."""
 
 
 class Engine(Protocol):

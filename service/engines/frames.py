@@ -10,6 +10,7 @@ out. Knows nothing of what either means.
                        cancel                 of a job that may be over by now; makes the socket readable, which
                                               is what the judge looks for while it runs
     worker -> engine   ready
+                       alive                  every second of a job
                        result + GradeResult | vetted | cancelled | refused | fault
 """
 

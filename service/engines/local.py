@@ -3,12 +3,15 @@ queue.
 
 Theory of operation. `grade` puts a job into the queue and waits on its future. Each worker has one task
 here that owns its process from start to end: start it, hand it one job at a time, read back one answer
-each, and start it anew where it died. Nothing is ever timed out here: limits are the judge's, and an answer
-always comes, or the socket closes.
+each, and start it anew where it died. No job is timed out here: limits are the judge's, and an answer always comes, or
+the socket closes. But a worker at work says every second that it lives, and one that says nothing for long is killed.
 
     client gone        the future is cancelled; a queued job is dropped, a running one is told to the worker, whose
                        judge sees its socket become readable and stops
     worker dead        its job goes to the front of the queue once; at the second death it is an internal_error
+    worker stopped     the same: it is killed, and so it is dead
+    parts of the data  an internal_error has them looked for; where any is gone, they are made again, all workers
+    directory gone     start anew, and the grade is repeated
     API dead           every worker's socket closes, and they end by themselves
 """
 
@@ -29,6 +32,7 @@ from typing import Any
 import structlog
 
 from sandbox.errors import HostError
+from sandbox.verdicts import Verdict
 from service.contract import GraderInfo
 from service.engines.base import EngineStatus, Graded, Job, LanguageInfo, Summary, Vetting
 from service.engines.frames import Frame, read_frame
@@ -48,8 +52,13 @@ from service.stores.problems import ProblemStore
 #: Times a job is given to a worker before a worker's death counts as the job's own fault.
 _MOST_ATTEMPTS = 2
 
+_INTERNAL_ERROR = Verdict.INTERNAL_ERROR.value
+
 _FIRST_BACKOFF_S = 0.1
 _LONGEST_BACKOFF_S = 10.0
+
+#: How long a worker at work may say nothing, which it does every second.
+SILENCE_S = 60.0
 
 #: What a worker gets to close its cells in, once its socket is shut.
 _FAREWELL_S = 5.0
@@ -96,14 +105,19 @@ class _Worker:
         process: asyncio.subprocess.Process,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
+        silence_s: float,
     ) -> None:
         self._process = process
+        # While it starts there is no heart yet to beat.
+        self._silence_s = SILENCE_S
+        self._silence_at_work_s = silence_s
+        self.retired = False
         self._reader = reader
         self._writer = writer
         self.death = asyncio.create_task(process.wait())
 
     @classmethod
-    async def start(cls, command: Sequence[str], setup: WorkerSetup) -> _Worker | None:
+    async def start(cls, command: Sequence[str], setup: WorkerSetup, silence_s: float) -> _Worker | None:
         """A worker that has said it is ready, or None where it died before."""
         ours, theirs = socket.socketpair()
         reader, writer = await asyncio.open_connection(sock=ours, limit=2**20)
@@ -117,7 +131,7 @@ class _Worker:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
-        worker = cls(process, reader, writer)
+        worker = cls(process, reader, writer, silence_s)
         ready = None
         try:
             await worker.send(Frame("setup", {name: getattr(setup, name) for name in setup.__slots__}))
@@ -125,6 +139,7 @@ class _Worker:
         finally:
             if ready is None:
                 await worker.end()
+        worker._silence_s = worker._silence_at_work_s
         return None if ready is None else worker
 
     async def send(self, frame: Frame) -> None:
@@ -137,14 +152,39 @@ class _Worker:
         self._writer.write(Frame("cancel", {"job": number}).encode())
 
     async def answer(self) -> Frame | None:
-        return await read_frame(self._reader)
+        """What it came to; None where the worker died, or was killed for its silence."""
+        while (frame := await self._frame()) is not None and frame.kind == "alive":
+            pass
+        return frame
+
+    async def _frame(self) -> Frame | None:
+        reading = asyncio.ensure_future(read_frame(self._reader))
+        try:
+            # Twice half the time: where this process was itself stopped for long, what has come meanwhile is read.
+            for _ in range(2):
+                if (await asyncio.wait({reading}, timeout=self._silence_s / 2))[0]:
+                    return reading.result()
+        finally:
+            reading.cancel()
+        _log.error("a worker fell silent and is killed", pid=self._process.pid, silence_s=self._silence_s)
+        self.kill()
+        return None
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    def retire(self) -> None:
+        """Have it end, whatever it is doing; that is no fault of its job's."""
+        self.retired = True
+        self._writer.close()
 
     async def end(self) -> None:
         """Close its socket, which it takes as the order to end; kill it where it does not."""
         self._writer.close()
         await asyncio.wait({self.death}, timeout=_FAREWELL_S)
         if not self.death.done():
-            self._process.kill()
+            self.kill()
             await self.death
         with contextlib.suppress(ConnectionError):
             await self._writer.wait_closed()
@@ -167,13 +207,16 @@ class LocalEngine:
         graders: Mapping[str, GraderInfo],
         store: ProblemStore,
         sweep: Callable[[], object],
+        recreate: Callable[[], bool],
         metrics: Metrics,
+        silence_s: float = SILENCE_S,
         command: Sequence[str] = (sys.executable, "-m", "service.engines.worker"),
     ) -> None:
         """An engine that is ready to be started.
 
         `graders`: by language id, what results say of it. `sweep` clears what a killed worker left in the
-        kernel, and blocks. `metrics`: what this engine counts in.
+        kernel, and blocks; so does `recreate`, which makes again what the data directory has lost, and says whether
+        there was any. `metrics`: what this engine counts in. `silence_s`: how long a worker at work may say nothing.
         """
         self._setups = tuple(setups)
         self._languages = languages
@@ -184,6 +227,11 @@ class LocalEngine:
         self._graders = graders
         self._store = store
         self._sweep = sweep
+        self._recreate = recreate
+        self._recreating = asyncio.Lock()
+        self._recreated_s = -math.inf
+        self._faults_in_a_row = 0
+        self._silence_s = silence_s
         self._command = tuple(command)
         self._numbers = itertools.count()
         self._queue: deque[_Pending] = deque()
@@ -213,7 +261,9 @@ class LocalEngine:
         return 2 * len(self._setups)
 
     def status(self) -> EngineStatus:
-        return EngineStatus(workers_alive=len(self._alive), draining=self._draining)
+        return EngineStatus(
+            workers_alive=len(self._alive), draining=self._draining, faults_in_a_row=self._faults_in_a_row
+        )
 
     async def start(self) -> None:
         """Start the workers; they become ready one by one."""
@@ -337,15 +387,17 @@ class LocalEngine:
                 finally:
                     self._alive.discard(worker)
                     await worker.end()
-            self._metrics.worker_died()
-            _log.error("a worker died", slot=setup.slot, again_in_s=backoff_s)
+            if worker is None or not worker.retired:
+                self._metrics.worker_died()
+                _log.error("a worker died", slot=setup.slot, again_in_s=backoff_s)
             await self._swept()
+            await self._mended(time.monotonic())
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
 
     async def _started(self, setup: WorkerSetup) -> _Worker | None:
         try:
-            return await _Worker.start(self._command, setup)
+            return await _Worker.start(self._command, setup, self._silence_s)
         except OSError as error:
             _log.error("no worker could be started", slot=setup.slot, error=str(error))
             return None
@@ -356,6 +408,23 @@ class LocalEngine:
         except HostError as error:
             _log.error("what a dead worker left could not be cleared", error=str(error))
 
+    async def _mended(self, since_s: float) -> bool:
+        """Whether parts of the data directory were gone and have been made again, then or since."""
+        async with self._recreating:
+            if self._recreated_s < since_s:
+                try:
+                    if not await asyncio.to_thread(self._recreate):
+                        return False
+                except (HostError, OSError) as error:
+                    _log.error("what the data directory has lost could not be made again", error=str(error))
+                    return False
+                self._recreated_s = time.monotonic()
+                _log.warning("the data directory had lost parts, which are made again; all workers start anew")
+                # They hold locks that are nobody else's any more.
+                for worker in self._alive:
+                    worker.retire()
+            return True
+
     async def _serve(self, worker: _Worker) -> bool:
         """Give one worker jobs until it dies; True where it finished any."""
         finished = False
@@ -363,20 +432,31 @@ class LocalEngine:
             pending = await self._take(worker)
             if pending is None:
                 return finished
+            if worker.retired:
+                self._put_first(pending)
+                return finished
             if pending.future.done():
                 continue
             begun_s = time.monotonic()
             self._running[pending.number] = worker
             try:
                 answer = await self._ask(worker, pending, queue_s=begun_s - pending.work.accepted_s)
+                again = answer is not None and _is_fault(answer) and await self._mended(begun_s)
             except asyncio.CancelledError:
                 self._fail(pending, _shut_down())
                 raise
             finally:
                 del self._running[pending.number]
+            if answer is None and worker.retired:
+                pending.attempts -= 1
+                self._put_first(pending)
+                return finished
             if answer is None:
                 await self._bury(pending)
                 return finished
+            if again and pending.attempts < _MOST_ATTEMPTS:
+                self._put_first(pending)
+                return True
             finished = True
             self._mean_busy_s += 0.1 * (time.monotonic() - begun_s - self._mean_busy_s)
             self._resolve(pending, answer)
@@ -442,8 +522,15 @@ class LocalEngine:
 
     def _deliver(self, pending: _Pending, graded: Graded) -> None:
         self._metrics.graded(graded.summary)
+        self._faults_in_a_row = self._faults_in_a_row + 1 if graded.summary.verdict == _INTERNAL_ERROR else 0
         if not pending.future.done():
             pending.future.set_result(graded)
+
+
+def _is_fault(answer: Frame) -> bool:
+    return answer.kind == "fault" or (
+        answer.kind == "result" and answer.fields["summary"]["verdict"] == _INTERNAL_ERROR
+    )
 
 
 def _shut_down() -> Unavailable:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 import structlog
 
-from sandbox import cgroups, host, languages
+from sandbox import cgroups, host, languages, prebuilt
 from sandbox.config import SandboxConfig
 from sandbox.host import HostReport
 from service.contract import GraderInfo
 from service.engines.base import LanguageInfo
-from service.engines.local import LocalEngine, WorkerSetup
+from service.engines.local import SILENCE_S, LocalEngine, WorkerSetup
 from service.metrics import Metrics
 from service.results import VERSION
 from service.settings import Settings, usable_cores
@@ -43,9 +45,9 @@ def graders_of(report: HostReport, config: SandboxConfig) -> dict[str, GraderInf
     }
 
 
-def local_engine(settings: Settings, metrics: Metrics) -> LocalEngine:
+def local_engine(settings: Settings, metrics: Metrics, *, silence_s: float = SILENCE_S) -> LocalEngine:
     """An engine that is ready to be started. Blocks while the host is checked and swept and headers are
-    built.
+    built. `silence_s`: how long a worker at work may say nothing.
 
     Raises HostError, which says what is missing and how to mend it.
     """
@@ -88,8 +90,19 @@ def local_engine(settings: Settings, metrics: Metrics) -> LocalEngine:
         store=ProblemStore(settings.problems_dir),
         queue_size=settings.queue_size,
         sweep=(lambda: None) if settings.insecure_no_cgroup else _sweep,
+        recreate=functools.partial(_recreate, config),
         metrics=metrics,
+        silence_s=silence_s,
     )
+
+
+def _recreate(config: SandboxConfig) -> bool:
+    """Make again what the data directory has lost under a running service; whether there was any. Raises HostError."""
+    needed = [config.compiled_dir, config.locks_dir, *prebuilt.binds(config).values()]
+    if all(path.exists() for path in needed):
+        return False
+    host.prepare(config)
+    return True
 
 
 def _sweep() -> None:

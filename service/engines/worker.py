@@ -12,10 +12,10 @@ import resource
 import signal
 import socket
 import sys
+import threading
+import time
 from dataclasses import asdict
 from pathlib import Path
-
-from pydantic import ValidationError
 
 from sandbox.config import SandboxConfig
 from sandbox.errors import Cancelled, CheckerRefused, GraderFault, UnknownLanguage
@@ -23,9 +23,12 @@ from sandbox.judge import Judge
 from service.contract import GradeRequest, GraderInfo, parse_problem
 from service.engines.base import Job
 from service.engines.frames import Frame, receive_frame
-from service.grading import Grading
+from service.grading import Grading, LimitsRefused
 from service.stores.loaded import LoadedProblems, load
 from service.stores.problems import CorruptProblem, ProblemStore, UnknownProblem
+
+#: How often a worker at work says that it lives.
+_BEAT_S = 1.0
 
 #: Descriptors left to cells and to the interpreter, beside those of loaded tests.
 _SPARE_FDS = 512
@@ -66,7 +69,7 @@ def main() -> None:
         graders = {name: GraderInfo(**info) for name, info in setup.fields["graders"].items()}
         judge.warm()
         connection.sendall(Frame("ready", {}).encode())
-        _serve(connection, judge, Grading(judge, problems, graders=graders))
+        _serve(Heartbeat(connection), judge, Grading(judge, problems, graders=graders))
     finally:
         judge.close()
 
@@ -78,24 +81,68 @@ def _raise_fd_limit() -> int:
     return allowed
 
 
-def _serve(connection: socket.socket, judge: Judge, grading: Grading) -> None:
-    while (frame := receive_frame(connection)) is not None:
+class Heartbeat:
+    """The worker's end of the socket, which tells the engine every second of a job that this process is not stopped.
+
+    Between jobs it is silent, since nobody reads then.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self._sending = threading.Lock()
+        self._at_work = threading.Event()
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def receive(self) -> Frame | None:
+        """The engine's next frame; from here on it hears the heart beat."""
+        frame = receive_frame(self.connection)
+        self._at_work.set()
+        return frame
+
+    def rest(self) -> None:
+        """There was nothing to do."""
+        self._at_work.clear()
+
+    def answer(self, frame: Frame) -> None:
+        """Send what the job came to. Raises ConnectionError."""
+        self._at_work.clear()
+        with self._sending:
+            self.connection.sendall(frame.encode())
+
+    def _beat(self) -> None:
+        beat = Frame("alive", {}).encode()
+        while True:
+            self._at_work.wait()
+            time.sleep(_BEAT_S)
+            with self._sending:
+                if self._at_work.is_set():
+                    try:
+                        self.connection.sendall(beat)
+                    except OSError:
+                        return
+
+
+def _serve(heartbeat: Heartbeat, judge: Judge, grading: Grading) -> None:
+    connection = heartbeat.connection
+    while (frame := heartbeat.receive()) is not None:
         match frame.kind:
             case "grade":
-                answer = _answer(connection, grading, frame)
+                answer = answer_to(connection, grading, frame)
             case "vet":
                 answer = _vetted(connection, judge, frame)
             case _:
                 # A cancel that comes alone is one that crossed with its job's result.
+                heartbeat.rest()
                 continue
         try:
-            connection.sendall(answer.encode())
+            heartbeat.answer(answer)
         except ConnectionError:
             return
         judge.warm()
 
 
-def _answer(connection: socket.socket, grading: Grading, frame: Frame) -> Frame:
+def answer_to(connection: socket.socket, grading: Grading, frame: Frame) -> Frame:
+    """What a `grade` comes to. Raises what no answer stands for: a fault of this program's."""
     job = Job(
         request=GradeRequest.model_validate_json(frame.body),
         arrived_s=frame.fields["arrived_s"],
@@ -113,8 +160,8 @@ def _answer(connection: socket.socket, grading: Grading, frame: Frame) -> Frame:
         return _refused(f"problem.{error.field}", str(error))
     except UnknownLanguage as error:
         return _refused("language", str(error))
-    except ValidationError:
-        return _refused("time_factor", "the limits it comes to are past what is allowed")
+    except LimitsRefused as error:
+        return _refused("time_factor", str(error))
     return Frame("result", {"summary": asdict(graded.summary)}, graded.result)
 
 

@@ -27,6 +27,10 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _MOST_REMEMBERED = 10_000
 
 
+#: Of a file: its length, inode and times of change. The last one nobody can set.
+_Stamp = tuple[int, int, int, int]
+
+
 class ProblemStoreError(Exception):
     """Anything the store can raise."""
 
@@ -55,7 +59,7 @@ class ProblemStore:
         self._directory = directory
         # Sizes of the files known to be whole, so that a problem sent inline with each of 10,000 grades is
         # read back once.
-        self._whole: dict[str, int] = {}
+        self._whole: dict[str, _Stamp] = {}
 
     def put(self, content: Iterable[bytes]) -> tuple[str, bool]:
         """Store canonical JSON, given in pieces; returns its id and whether it is new here. Raises StoreFull.
@@ -80,13 +84,15 @@ class ProblemStore:
     def get(self, identifier: str) -> bytes:
         """The canonical JSON of a problem. Raises UnknownProblem, CorruptProblem."""
         try:
-            content = self._path(identifier).read_bytes()
+            with self._path(identifier).open("rb") as file:
+                stat = os.fstat(file.fileno())
+                content = file.read()
         except FileNotFoundError:
             raise UnknownProblem(identifier) from None
         if problem_id(content) != identifier:
             self._whole.pop(identifier, None)
             raise CorruptProblem(identifier)
-        self._remember(identifier, len(content))
+        self._remember(identifier, stat)
         return content
 
     def sweep(self) -> None:
@@ -105,12 +111,15 @@ class ProblemStore:
             return None
 
     def remembers(self, identifier: str) -> bool:
-        """Whether a problem was seen whole by this process and is still there, as long as it was; reads no file."""
-        size = self._whole.get(identifier)
-        return size is not None and self.size(identifier) == size
+        """Whether a problem was seen whole by this process, and nobody has touched its file since; reads no file."""
+        stamp = self._whole.get(identifier)
+        try:
+            return stamp is not None and _stamp(self._path(identifier).stat()) == stamp
+        except FileNotFoundError:
+            return False
 
-    def _remember(self, identifier: str, size: int) -> None:
-        self._whole[identifier] = size
+    def _remember(self, identifier: str, stat: os.stat_result) -> None:
+        self._whole[identifier] = _stamp(stat)
         if len(self._whole) > _MOST_REMEMBERED:
             with contextlib.suppress(KeyError, RuntimeError):
                 # Another thread may do the same.
@@ -121,9 +130,12 @@ class ProblemStore:
             return True
         try:
             with self._path(identifier).open("rb") as file:
-                if os.fstat(file.fileno()).st_size != size:
+                # Before it is read: a change meanwhile must not be taken for part of what was seen.
+                stat = os.fstat(file.fileno())
+                if stat.st_size != size or _id(hashlib.file_digest(file, "sha256")) != identifier:
                     return False
-                return _id(hashlib.file_digest(file, "sha256")) == identifier
+                self._remember(identifier, stat)
+                return True
         except FileNotFoundError:
             return False
 
@@ -147,7 +159,6 @@ class ProblemStore:
                 identifier = _id(digest)
                 if self._is_whole(identifier, size):
                     Path(name).unlink()
-                    self._remember(identifier, size)
                     return identifier, False
                 file.flush()
                 # Without it a power cut after the rename may leave a whole name on a half-written file.
@@ -163,8 +174,12 @@ class ProblemStore:
             os.fsync(directory)
         finally:
             os.close(directory)
-        self._remember(identifier, size)
+        self._remember(identifier, path.stat())
         return identifier, True
+
+
+def _stamp(stat: os.stat_result) -> _Stamp:
+    return stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def _id(digest: hashlib._Hash) -> str:

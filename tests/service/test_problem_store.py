@@ -51,6 +51,21 @@ def test_an_unknown_id_is_unknown_whatever_it_looks_like(tmp_path: Path, identif
         store.get(identifier)
 
 
+def test_a_file_that_was_touched_is_no_longer_known_to_be_whole(tmp_path: Path) -> None:
+    store = ProblemStore(tmp_path)
+    identifier, _ = store.put([CONTENT])
+    [path] = files(tmp_path)
+    assert store.remembers(identifier)
+    before = path.stat()
+    # As long as it was, and as old.
+    path.write_bytes(CONTENT.replace(b"3", b"4"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert not store.remembers(identifier)
+    assert store.put([CONTENT]) == (identifier, True)
+    assert store.get(identifier) == CONTENT
+    assert store.remembers(identifier)
+
+
 @pytest.mark.parametrize("damage", [b"", CONTENT[:-1], CONTENT.replace(b"3", b"4")])
 def test_damage_is_reported_and_mended_by_putting_again(tmp_path: Path, damage: bytes) -> None:
     identifier, _ = ProblemStore(tmp_path).put([CONTENT])
