@@ -22,7 +22,7 @@ class SandboxConfig:
     """First of the host uids that cells use; 256 for each worker slot, none of which may belong to an account."""
 
     languages: frozenset[str] | None = None
-    """Ids of the languages that are offered where they are installed; None for all. Fewer make cells start sooner."""
+    """Ids of the languages that are offered where they are installed; None for all."""
     time_factors: Mapping[str, float] = field(default_factory=dict)
     """By language id: what multiplies its programs' time limits, beside what a request says. 1.0 unless named."""
     testlib: Path = TESTLIB

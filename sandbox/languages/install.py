@@ -95,7 +95,8 @@ def is_installed(package: str) -> bool:
 
 
 def has_candidate(package: str) -> bool:
-    return "Candidate: (none)" not in (policy := run(["apt-cache", "policy", package])) and "Candidate:" in policy
+    policy = run(["apt-cache", "policy", package])
+    return "Candidate:" in policy and "Candidate: (none)" not in policy
 
 
 # -- what no Debian package has
