@@ -77,6 +77,8 @@ def install_packages(wanted: Iterable[Language]) -> None:
     """Raises CannotInstall."""
     # A toolchain that is there, from wherever, is left alone.
     asked = {name: None for entry in wanted if languages.missing(entry) is not None for name in entry.install.apt}
+    if shutil.which("npm") is None and any(entry.install.npm for entry in wanted):
+        asked["npm"] = None
     lacking = [name for name in asked if not any(is_installed(one) for one in name.split("|"))]
     if not lacking:
         return

@@ -20,7 +20,7 @@ from sandbox.languages.base import TOOLS, Install, Language, Prebuilt, shell
 
 JAVA = "/usr/bin/java"
 FILES = Path(__file__).parent / "files"
-JDK = Install(apt=("openjdk-17-jdk-headless",))
+JDK = Install(apt=("openjdk-17-jdk-headless|default-jdk-headless",))
 
 #: The tables of files that the machine's own directory links to.
 CONFIGURATION = ("/etc/java-*-openjdk",)

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from rl_client.cli import build
+from sandbox.languages import REGISTRY
 from rl_client.datasets.kattis import read_package
 from service.settings import Settings
 
@@ -73,3 +74,10 @@ def test_every_route_is_documented() -> None:
     for route in routes:
         for method in route.methods:  # type: ignore[attr-defined]
             assert re.search(rf"`{method} {re.sub(r'{[^}]*}', '{id}', route.path)}`", text)  # type: ignore[attr-defined]
+
+
+def test_every_language_is_documented_with_all_its_names() -> None:
+    text = (ROOT / "docs/languages.md").read_text()
+    for language in REGISTRY.values():
+        (row,) = re.findall(rf"^\| `{re.escape(language.id)}` \| ?(.*?) ?\| ?(.*?) ?\|", text, re.M)
+        assert row == (" ".join(f"`{name}`" for name in language.aliases), "yes" if language.is_default else "")
