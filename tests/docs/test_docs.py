@@ -12,8 +12,8 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from rl_client.cli import build
-from sandbox.languages import REGISTRY
 from rl_client.datasets.kattis import read_package
+from sandbox.languages import REGISTRY
 from service.settings import Settings
 
 ROOT = Path(__file__).parents[2]
