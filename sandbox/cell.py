@@ -40,6 +40,10 @@ START_S = 30.0
 LEAVE_S = 5.0
 SWEEP_S = 10.0
 
+#: Process ids go on counting from run to run, and so tell the next one how many this one used. A cell that has given
+#: out so many is not used again, which leaves less than a byte to tell.
+MAX_PID = 256
+
 #: Room on the scratch disks: more than any memory limit, so that the cgroup, which counts files there, always decides.
 SCRATCH_BYTES = 16 * 2**30
 
@@ -96,7 +100,7 @@ class Cell:
     @property
     def usable(self) -> bool:
         """Whether another run of the same submission can be trusted to this cell."""
-        return not self._ended and self._swept()
+        return not self._ended and self._swept() and (self._run is None or self._run.pid < MAX_PID)
 
     def load(self, files: dict[str, int], *, executable: bool) -> None:
         """Copy files (name to descriptor, read from its offset 0) to where the program can only read them.

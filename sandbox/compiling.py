@@ -82,14 +82,15 @@ class CompileCache:
         entry = self._directory / key
         try:
             saved = json.loads((entry / "result.json").read_text())
-            result = CompileResult(saved["ok"], 0.0, True, saved["message"])
-            fd = _open_whole(entry / "artefact", saved["artefact_bytes"]) if result.ok else None
+            result = CompileResult(bool(saved["ok"]), 0.0, True, str(saved["message"]))
+            fd = _open_whole(entry / "artefact", saved["sha256"]) if result.ok else None
         except FileNotFoundError:
             if entry.exists():
                 shutil.rmtree(entry, ignore_errors=True)  # Of an eviction that was cut short.
             return None
-        except (ValueError, KeyError):
-            # A host that went down may leave files empty whose names are there. Nobody would ever replace them.
+        except (ValueError, KeyError, TypeError):
+            # A host that went down may leave files empty whose names are there, a failing disk others' bytes in them.
+            # Nobody would ever replace them.
             shutil.rmtree(entry, ignore_errors=True)
             return None
         with contextlib.suppress(FileNotFoundError):  # Evicted just now.
@@ -102,12 +103,15 @@ class CompileCache:
         except OSError:
             return
         try:
-            size = 0
+            digest = None
             if artefact_fd is not None:
+                size = 0
                 with (temporary / "artefact").open("wb") as target:
                     while sent := os.sendfile(target.fileno(), artefact_fd, size, 1 << 24):
                         size += sent
-            saved = {"ok": result.ok, "message": result.message, "artefact_bytes": size}
+                with (temporary / "artefact").open("rb") as written:
+                    digest = hashlib.file_digest(written, "sha256").hexdigest()
+            saved = {"ok": result.ok, "message": result.message, "sha256": digest}
             (temporary / "result.json").write_text(json.dumps(saved))
             temporary.rename(self._directory / key)
         except OSError:
@@ -150,13 +154,13 @@ class CompileCache:
                     shutil.rmtree(path, ignore_errors=True)
 
 
-def _open_whole(path: Path, size_bytes: int) -> int:
-    """Raises FileNotFoundError; ValueError where the file is not as long as it was written."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    if os.fstat(fd).st_size != size_bytes:
-        os.close(fd)
-        raise ValueError(f"{path} is cut short")
-    return fd
+def _open_whole(path: Path, sha256: str) -> int:
+    """Raises FileNotFoundError; ValueError where the file is not as it was written."""
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+            raise ValueError(f"{path} is damaged")
+        file.seek(0)
+        return os.dup(file.fileno())
 
 
 class Compiler:

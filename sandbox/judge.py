@@ -24,12 +24,12 @@ from sandbox.errors import GraderFault
 from sandbox.interactive import Referee, RefereedTrials, deciding
 from sandbox.jury import Workshop
 from sandbox.languages import Language
-from sandbox.pressure import Stall, Turn, cpu_was_short, memory_was_short, stall
+from sandbox.pressure import CoreTime, Turn, core_time, taken_by_others
 from sandbox.problem import CompileResult, Judgement, Limits, OnTest, Problem, Stop, Submission, Test, TestResult
 from sandbox.run import Action, RunRecord, RunRequest
 from sandbox.starting import scaled
 from sandbox.trials import DrivenTrial, StdioTrials, Trial, Trials, failure_message
-from sandbox.verdicts import LIMIT_VERDICTS, Verdict
+from sandbox.verdicts import Verdict
 
 T = TypeVar("T")
 
@@ -43,6 +43,9 @@ MAX_LEAVING = 8
 
 #: How old a reading of the host's pressure may be at the start of a test. Limits that matter are longer.
 RECENT_S = 0.3
+
+#: Tests of one submission that may have the host to themselves: each stops all others.
+MAX_RERUNS = 2
 
 
 @dataclass(slots=True)
@@ -215,7 +218,9 @@ class _Run:
         self._trials = self._of_its_kind()
         self._artefact_fd: int | None = None
         self._cell: Cell | None = None
-        self._stall = stall()
+        self._reading: CoreTime | None = None
+        self._used_since_s = 0.0
+        self._reruns_left = MAX_RERUNS
 
     def __enter__(self) -> _Run:
         return self
@@ -324,26 +329,31 @@ class _Run:
             return TestResult(test.index, test.name, test.input_length, Verdict.INTERNAL_ERROR, message=str(fault))
 
     def _attempt_and_rerun(self, test: Test) -> TestResult:
-        """A limit failure while the host was short counts only if the program, alone on the host, fails again."""
-        before = self._recent_stall()
+        """A limit failure while others had the core counts only if the program, alone on the host, fails again."""
+        before, used_before_s = self._recent_reading()
         with self._judge.turn.shared():
             attempt = self._attempt(test)
         reruns = 0
-        if attempt.verdict in LIMIT_VERDICTS and _host_was_short(attempt, before):
+        if self._reruns_left and _others_had_the_core(attempt, before, used_before_s):
             attempt.close()
+            self._reruns_left -= 1
             reruns = 1
             with self._judge.turn.alone():
                 attempt = self._attempt(test)
+        self._used_since_s += attempt.record.wall_s
         try:
             return self._result(test, attempt, reruns)
         finally:
             attempt.close()
 
-    def _recent_stall(self) -> Stall:
-        """A reading from just before: a new one for each test would cost a tenth of a trivial one."""
-        if time.monotonic() - self._stall.at_s > RECENT_S:
-            self._stall = stall()
-        return self._stall
+    def _recent_reading(self) -> tuple[CoreTime, float]:
+        """What the core has done until just before, and at most how much of that since was this submission's.
+
+        A new reading for each test would cost a tenth of a trivial one.
+        """
+        if self._reading is None or time.monotonic() - self._reading.at_s > RECENT_S:
+            self._reading, self._used_since_s = core_time(), 0.0
+        return self._reading, self._used_since_s
 
     def _attempt(self, test: Test) -> _Attempt:
         cell = self._ready_cell()
@@ -353,6 +363,9 @@ class _Run:
                 record = trial.run(self._ready_cell, self._cancel_fd)
             else:
                 record = cell.run(trial.request, self._cancel_fd)
+            if record.killed_by_host:
+                record.close()
+                raise GraderFault("this host ran out of memory")
         except BaseException:
             trial.close()
             raise
@@ -392,10 +405,9 @@ def _twice(work: Callable[[], T]) -> T:
         raise GraderFault(f"this host refused: {error}") from error
 
 
-def _host_was_short(attempt: _Attempt, before: Stall) -> bool:
-    after = stall()
-    if attempt.verdict in (Verdict.TIME_LIMIT, Verdict.IDLE):
-        record = attempt.record
-        idle = attempt.verdict is Verdict.IDLE
-        return cpu_was_short(before, after, cpu_s=record.cpu_s, wall_s=record.wall_s, idle=idle)
-    return attempt.verdict is Verdict.MEMORY_LIMIT and memory_was_short(before, after)
+def _others_had_the_core(attempt: _Attempt, before: CoreTime, used_before_s: float) -> bool:
+    if attempt.verdict not in (Verdict.TIME_LIMIT, Verdict.IDLE):
+        return False
+    cpu_s, wall_s = attempt.record.cpu_s, attempt.record.wall_s
+    idle = attempt.verdict is Verdict.IDLE
+    return taken_by_others(before, core_time(), own_s=used_before_s + cpu_s, cpu_s=cpu_s, wall_s=wall_s, idle=idle)

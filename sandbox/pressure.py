@@ -1,65 +1,61 @@
-"""Whether this host was too busy for a limit failure to count, and how to have it to oneself for another try.
+"""Whether others were at work where a program ran, so that its limit failure need not count; and how to be alone.
 
-A program that is pinned to a core alone reaches its CPU limit in about as much wall time. Where it was kept waiting
-for the core, or for memory, that shows in the kernel's pressure files and in wall time far above CPU time; then, and
-only then, the failure may be the host's.
+A program that has its core to itself reaches its CPU limit in about as much wall time. Where it took far longer, and
+the core was meanwhile busy with something that was neither the program nor its judge, or its time was stolen by a
+hypervisor, the failure may be the host's. The kernel's pressure files would not do: they cover the whole host, and a
+program's own processes, waiting for each other on the one core they have, show there as well.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Share of a run's wall time for which something on the host was stalled, from which the host counts as short.
-SHORT_SHARE = 0.2
+#: Share of a run's wall time for which others had the core, from which the failure may be theirs.
+TAKEN_SHARE = 0.2
 
 #: Wall time beyond CPU time that a program alone on its core may show, as a factor and in seconds.
 WAITING_FACTOR, WAITING_S = 1.25, 0.1
 
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
 
 @dataclass(frozen=True, slots=True)
-class Stall:
-    """Seconds since boot for which something waited, by resource; and when that was read."""
+class CoreTime:
+    """What the cores that this process may run on have done since boot, when that was read."""
 
-    cpu_s: float
-    memory_s: float
-    stolen_s: float
-    """CPU time that a hypervisor gave to others."""
+    busy_s: float
+    """For anybody, a hypervisor's other guests included; waiting and idling apart."""
     at_s: float
 
 
-def _pressure_s(resource: str) -> float:
-    try:
-        text = Path(f"/proc/pressure/{resource}").read_text()
-    except (FileNotFoundError, OSError):
-        return 0.0  # A kernel without pressure files (CONFIG_PSI): stolen time is all there is to go by.
-    return int(text.splitlines()[0].rpartition("total=")[2]) / 1e6
+def core_time() -> CoreTime:
+    cores = os.sched_getaffinity(0)
+    ticks = 0
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *fields = line.split()
+        if name.startswith("cpu") and name != "cpu" and int(name[3:]) in cores:
+            user, nice, system, _, _, irq, softirq, steal = map(int, fields[:8])
+            ticks += user + nice + system + irq + softirq + steal
+    return CoreTime(ticks / _TICKS_PER_S, time.monotonic())
 
 
-def stall() -> Stall:
-    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    stolen_s = int(fields[8]) / 100
-    return Stall(_pressure_s("cpu"), _pressure_s("memory"), stolen_s, time.monotonic())
+def taken_by_others(
+    before: CoreTime, after: CoreTime, *, own_s: float, cpu_s: float, wall_s: float, idle: bool
+) -> bool:
+    """Whether a run in between was kept from its core by others.
 
-
-def cpu_was_short(before: Stall, after: Stall, *, cpu_s: float, wall_s: float, idle: bool) -> bool:
-    """Whether a run in between was kept from the CPU: it waited, and the host says that things were made to wait.
-
-    A run that ended idle slept or waited, which its own times cannot tell apart: the host's word decides alone.
+    `own_s`: what the run and all else of its judge's used of the core between the readings. A run that ended idle
+    slept or waited, which its own times cannot tell apart: what others used decides alone.
     """
     span_s = max(after.at_s - before.at_s, 1e-3)
-    stalled_s = after.cpu_s - before.cpu_s + after.stolen_s - before.stolen_s
     waited = idle or wall_s > WAITING_FACTOR * cpu_s + WAITING_S
-    return waited and stalled_s > SHORT_SHARE * span_s
-
-
-def memory_was_short(before: Stall, after: Stall) -> bool:
-    span_s = max(after.at_s - before.at_s, 1e-3)
-    return after.memory_s - before.memory_s > SHORT_SHARE * span_s
+    return waited and after.busy_s - before.busy_s - own_s > TAKEN_SHARE * span_s
 
 
 class Turn:

@@ -33,6 +33,15 @@ KILL_GRACE_S = 5.0
 #: How far, in wall limits, waiting for a core can put off the end of a run.
 MAX_WAIT_FACTOR = 10
 
+#: Room beyond the memory limit for pages of outputs, which the kernel charges to who writes them: an eighth of the
+#: limit, and at least so much. What was printed is taken off the peak, though it may not have been there at the peak:
+#: so this is also the most that a program can gain by printing.
+LEAST_HEADROOM_BYTES = 16 * 2**20
+
+#: Clean pages of files, at most, that are taken off the peak: of an interpreter and its libraries that nobody had read
+#: since the host started. Not more, since a program could read files after its peak.
+FILE_CACHE_BYTES = 32 * 2**20
+
 #: Outputs up to this size are read rather than mapped: cheaper.
 MAPPED_BYTES = 64 * 1024
 
@@ -100,6 +109,8 @@ class RunRecord:
     stderr: Output
     collected: dict[str, Output]
     """The files asked for, as far as they were left as plain files."""
+    killed_by_host: bool = False
+    """Killed because the host, or the container around the grader, was out of memory, not for the program's own."""
 
     def close(self) -> None:
         self.stdout.close()
@@ -181,8 +192,12 @@ class ActiveRun:
         self.beside: ActiveRun | None = None
         """A run whose words this one waits for: as that one waits for its core, this one does not idle."""
         self._killed_at: float | None = None
+        self.leader: ActiveRun | None = None
+        """A run whose end ends this one. What it computes is no idling of this one, which waits for it."""
         self.sweeping = False
         """Whether the warden is still to say that it has emptied the scratch disk."""
+        self.pid = 0
+        """The program's process id in its cell, once it has ended."""
         self.ended_at = 0.0
         """When the warden saw that the program's first process had ended, on the kernel's clock, which cells share.
 
@@ -191,7 +206,8 @@ class ActiveRun:
         """
         self._output_fds = request.output_fds
         outputs = 2 + len(request.output_fds) + len(request.collect)
-        entries = group.begin(limits.memory_bytes + outputs * (limits.output_bytes + 1), limits.processes)
+        headroom = min(outputs * (limits.output_bytes + 1), max(LEAST_HEADROOM_BYTES, limits.memory_bytes // 8))
+        entries = group.begin(limits.memory_bytes + headroom, limits.processes)
         self._stdout, self._stderr = Output.new("stdout"), Output.new("stderr")
         stdout_fd = self._stdout.fd if request.stdout_fd is None else request.stdout_fd
         message = {
@@ -228,6 +244,8 @@ class ActiveRun:
 
         None where the warden did not answer in time, and the cell was ended: the run is over.
         """
+        if self.leader is not None and self.leader.ended_at > 0:
+            self.kill()
         now = time.monotonic()
         if self._killed_at is not None:
             left = self._killed_at + KILL_GRACE_S - now
@@ -262,6 +280,8 @@ class ActiveRun:
             # It waited for its core as others' work ran there: that is no idling.
             left += min(waited, MAX_WAIT_FACTOR * limit_s) - self._waited_s
             self._waited_s = waited
+        if left <= 0 and self.leader is not None:
+            left += (self.leader._group.cpu_s() or 0.0) + self.leader._waited_for_core_s()
         return left
 
     def _waited_for_core_s(self) -> float:
@@ -277,6 +297,7 @@ class ActiveRun:
             collected = dict(zip(message["collected"], map(Output, fds), strict=True))
             self.sweeping = bool(message["sweeping"])
             self.ended_at = float(message["ended_at"])
+            self.pid = int(message["pid"])
         except (KeyError, TypeError, ValueError) as error:
             raise GraderFault(f"the warden broke the protocol: {error!r}") from error
         return self._record(status, said_cpu_s, wall_s, collected)
@@ -298,7 +319,8 @@ class ActiveRun:
         over_output = max(output.st_size for output in outputs) > limits.output_bytes or died_of == signal.SIGXFSZ
         # Pages of the outputs are charged to the program, which never asked for them; holes have none.
         charged_bytes = sum(min(output.st_size, output.st_blocks * BLOCK_BYTES) for output in outputs)
-        memory_bytes = max(0, usage.peak_bytes - charged_bytes - usage.file_cache_bytes)
+        file_cache_bytes = min(usage.file_cache_bytes, FILE_CACHE_BYTES)
+        memory_bytes = max(0, usage.peak_bytes - charged_bytes - file_cache_bytes)
         evidence = Evidence(
             over_memory=usage.oom_kills > 0 or memory_bytes > limits.memory_bytes,
             over_cpu=usage.cpu_s > limits.cpu_s,
@@ -307,7 +329,9 @@ class ActiveRun:
             exit_code=None if died_of else exit_code,
             signal=died_of,
         )
-        return RunRecord(evidence, usage.cpu_s, wall_s, memory_bytes, stdout, stderr, collected)
+        # The group's own limit is reached at no less than the program's; a kill below that was for others' memory.
+        by_host = usage.oom_kills > 0 and usage.peak_bytes < limits.memory_bytes
+        return RunRecord(evidence, usage.cpu_s, wall_s, memory_bytes, stdout, stderr, collected, by_host)
 
 
 class Remains:
@@ -400,8 +424,8 @@ def _rlimits(limits: Limits, *, counted: bool, address_space: bool) -> list[tupl
         # Far off: it counts by samples, and on a loaded host was seen to fire at two thirds of its value.
         (resource.RLIMIT_CPU, 2 * int(limits.cpu_s) + 5),
         # Not 0: a core handler behind a pipe is spared only by a limit of 1, in which no plain core file fits either.
-        (resource.RLIMIT_CORE, 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1),
-        (resource.RLIMIT_NOFILE, 1024),
+        (resource.RLIMIT_CORE, _at_most(1, resource.RLIMIT_CORE)),
+        (resource.RLIMIT_NOFILE, _at_most(1024, resource.RLIMIT_NOFILE)),
         (resource.RLIMIT_MEMLOCK, 64 * 1024),
     ]
     if not counted:
@@ -409,3 +433,9 @@ def _rlimits(limits: Limits, *, counted: bool, address_space: bool) -> list[tupl
         if address_space:
             rlimits.append((resource.RLIMIT_AS, limits.memory_bytes + 64 * 2**20))
     return rlimits
+
+
+def _at_most(wanted: int, limit: int) -> int:
+    """The value, or this process's own hard limit where that is lower: nobody could raise it."""
+    _, hard = resource.getrlimit(limit)
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

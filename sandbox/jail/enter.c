@@ -83,6 +83,11 @@ static int equal(const char *one, const char *other) {
     return *one == *other;
 }
 
+static int starts_with(const char *text, const char *start) {
+    while (*start != '\0' && *text == *start) text++, start++;
+    return *start == '\0';
+}
+
 /* -- what can go wrong */
 
 __attribute__((noreturn)) static void leave(int status) {
@@ -156,7 +161,10 @@ __attribute__((noreturn)) static void become_program(char **argv, char **environ
     prepare(argv[6]);
     must(call(__NR_fcntl, FAILED_FD, F_SETFD, FD_CLOEXEC, 0), FAILED_FD, "fcntl");
     must(call(__NR_close_range, first_entry, ~0U, 0, 0), FAILED_FD, "close_range");
-    must(call(__NR_execve, (long)argv[7], (long)(argv + 7), (long)environment, 0), FAILED_FD, argv[7]);
+    long failure = call(__NR_execve, (long)argv[7], (long)(argv + 7), (long)environment, 0);
+    /* A file of the program's own that cannot be run (an ELF with an interpreter that is not there, say) is the
+     * program's failure, as a shell would tell it; a missing interpreter of ours is ours. */
+    if (!starts_with(argv[7], "/prog/")) must(failure, FAILED_FD, argv[7]);
     leave(127);
 }
 

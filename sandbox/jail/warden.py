@@ -54,7 +54,6 @@ PROGRAM_DIR = "/prog"
 SCRATCH = (BOX, "/tmp")
 ENTER = "/rkgrade-enter"
 COPY_BYTES = 1 << 20
-SWEEP_DIR = ".rkgrade-sweep"
 
 #: Fewer than fit into one message, descriptors and names alike.
 MOST_COLLECTED = 48
@@ -109,18 +108,21 @@ class Warden:
             if pid == 0:
                 return self.become_program(request, fds, failed_fd)
         os.close(failed_fd)
+        stderr_fd = fds.pop(2)
         close_all(fds)
         status, usage = self.wait(pid)
         ended_at = time.monotonic()
         failure = os.read(failure_fd, 4096)
         os.close(failure_fd)
         if failure:
+            os.close(stderr_fd)
             self.answer({"fault": f"could not start the program: {failure.decode(errors='replace')}"})
             return None
         end_everything()
         names, collected = self.collect(request["collect"])
         if request["action"] == "check" and status == 0:
-            self.zygote = zygote.Zygote(call=request["argv"])
+            status = self.become_zygote(request["argv"], stderr_fd)
+        os.close(stderr_fd)
         clean = scratch_is_empty()
         reply = {
             "status": status,
@@ -129,12 +131,26 @@ class Warden:
             "ended_at": ended_at,
             "collected": names,
             "sweeping": not clean,
+            "pid": pid,
         }
         self.answer(reply, collected)
         close_all(collected)
         if not clean:
             self.answer({"swept": self.sweep()})
         return None
+
+    def become_zygote(self, argv: list[str], stderr_fd: int) -> int:
+        """Compile the checked source here too; the status of the check.
+
+        A source at the very edge of what the compiler takes may be taken there and not here, some frames deeper in the
+        stack: that is still the source's doing.
+        """
+        try:
+            self.zygote = zygote.Zygote(call=argv)
+            return 0
+        except Exception as error:
+            os.write(stderr_fd, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
+            return 1 << 8
 
     def wait(self, pid: int) -> tuple[int, resource.struct_rusage]:
         """Wait for the program's first process; end everything when the judge says so or is gone."""
@@ -334,9 +350,10 @@ def empty(directory: str) -> None:
     """Remove everything in a directory, however deep, without recursion.
 
     Directories found inside others are first moved to the top, so that no path grows long and no more than one level
-    is open at a time.
+    is open at a time; under names that nobody can have taken, since they were not there to be known.
     """
     waiting = [f"{directory}/{name}" for name in os.listdir(directory)]
+    prefix = f"{directory}/.{os.urandom(16).hex()}-"
     count = 0
     while waiting:
         path = waiting.pop()
@@ -350,7 +367,7 @@ def empty(directory: str) -> None:
                 # A directory is renamed by writing its "..": it must be open to its owner.
                 os.chmod(inner, 0o700)
                 count += 1
-                moved = f"{directory}/{SWEEP_DIR}{count}"
+                moved = f"{prefix}{count}"
                 os.rename(inner, moved)
                 waiting.append(moved)
             else:

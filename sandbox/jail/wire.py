@@ -15,8 +15,8 @@ Judge to warden:
 Warden to judge:
 
     {"ready": True}                                    after hello, load
-    {"status": int, "cpu_s": float, "wall_s": float, "ended_at": float, "collected": [name, ...], "sweeping": bool}
-                                                       after run; fds: one for each collected file
+    {"status": int, "cpu_s": float, "wall_s": float, "ended_at": float, "pid": int, "sweeping": bool,
+     "collected": [name, ...]}                         after run; fds: one for each collected file
     {"swept": bool}                                    only where the run said "sweeping"
     {"fault": "why"}                                   the warden could not do as asked; the cell is of no more use
 """

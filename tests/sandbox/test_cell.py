@@ -139,10 +139,34 @@ def test_memory_is_the_peak_of_this_run(shared_cell: Cell, run: Run) -> None:
 
 
 def test_output_is_not_counted_as_memory(shared_cell: Cell, run: Run) -> None:
-    limits = replace(ROOMY, memory_bytes=32 * MB, output_bytes=128 * MB)
-    record = run(shared_cell, ("/usr/bin/head", "-c", str(128 * MB), "/dev/zero"), limits=limits)
-    assert (record.evidence, len(record.stdout)) == (ended(), 128 * MB)
+    limits = replace(ROOMY, memory_bytes=64 * MB, output_bytes=128 * MB)
+    record = run(shared_cell, ("/usr/bin/head", "-c", str(70 * MB), "/dev/zero"), limits=limits)
+    assert (record.evidence, len(record.stdout)) == (ended(), 70 * MB)
     assert record.memory_bytes < 16 * MB
+
+
+HOARD = """
+import mmap, os, sys
+hoard = mmap.mmap(-1, {hoard})
+hoard.write(b"x" * {hoard})
+hoard.close()
+{disguise}
+"""
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        "os.write(2, bytes({hidden}))",
+        "os.truncate('/proc/self/fd/2', {hidden})",
+        "for top, _, names in os.walk('/usr/lib'):\n for name in names: open(f'{{top}}/{{name}}', 'rb').read(1 << 20)",
+    ],
+    ids=["printed afterwards", "a hole in stderr", "files read afterwards"],
+)
+def test_memory_cannot_be_disguised_as_output_or_files(shared_cell: Cell, run: Run, disguise: str) -> None:
+    limits = replace(ROOMY, memory_bytes=128 * MB, output_bytes=128 * MB)
+    code = HOARD.format(hoard=200 * MB, disguise=disguise.format(hidden=100 * MB))
+    assert run(shared_cell, code, limits=limits).evidence.over_memory
 
 
 def test_files_on_the_scratch_disk_are_memory(shared_cell: Cell, run: Run) -> None:
@@ -186,9 +210,9 @@ def test_memory_limit_by_one_allocation(shared_cell: Cell, run: Run) -> None:
 
 def test_memory_within_the_headroom_for_output_is_still_over_the_limit(shared_cell: Cell, run: Run) -> None:
     limits = replace(ROOMY, memory_bytes=64 * MB, output_bytes=128 * MB)
-    record = run(shared_cell, "x = b'x' * (100 * 2**20)", limits=limits)
+    record = run(shared_cell, "x = b'x' * (66 * 2**20)", limits=limits)
     assert record.evidence == ended(over="memory")
-    assert record.memory_bytes >= 100 * MB
+    assert record.memory_bytes >= 66 * MB
 
 
 def test_memory_killed_in_a_child_counts_though_the_parent_ends_well(shared_cell: Cell, run: Run) -> None:
@@ -332,7 +356,17 @@ def test_loaded_programs_can_be_run(cell: Cell, run: Run) -> None:
 
 def test_a_program_that_cannot_be_started_is_a_fault_of_the_graders(cell: Cell, run: Run) -> None:
     with pytest.raises(GraderFault, match="could not start the program"):
-        run(cell, ("/prog/missing",))
+        run(cell, ("/usr/bin/missing-interpreter", "/prog/main"))
+
+
+@pytest.mark.parametrize("binary", [b"", b"not an ELF", b"\x7fELF"])
+def test_a_binary_of_the_programs_own_that_cannot_be_run_is_its_own_failure(
+    cell: Cell, run: Run, binary: bytes
+) -> None:
+    """An ELF that asks for an interpreter which is not there, say: else whoever earns a 0 could have a null."""
+    with as_file(binary) as fd:
+        cell.load({"main": fd}, executable=True)
+    assert run(cell, ("/prog/main",)).evidence == ended(127)
 
 
 COLLECTED = {
@@ -458,7 +492,7 @@ def is_cancelled(cell: Cell) -> None:
 
 def fails(cell: Cell) -> None:
     with as_file(b"") as stdin, pytest.raises(GraderFault):
-        cell.run(RunRequest(Action.EXEC, stdin, ROOMY, ("/prog/missing",)))
+        cell.run(RunRequest(Action.EXEC, stdin, ROOMY, ("/usr/bin/missing",)))
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_an_entry_whose_eviction_was_cut_short_is_made_anew(cache: CompileCache,
 
 
 @pytest.mark.parametrize("name", ["result.json", "artefact"])
-@pytest.mark.parametrize("damage", [b"", b"{", b"\x00" * 30])
+@pytest.mark.parametrize("damage", [b"", b"{", b"\x00" * 30, b"[1]", b"null", b"artefacT"])
 def test_an_entry_that_a_crash_of_the_host_damaged_is_made_anew(
     cache: CompileCache, tmp_path: Path, name: str, damage: bytes
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -10,57 +11,46 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.pressure import Stall, Turn, cpu_was_short, memory_was_short, stall
+from sandbox.pressure import CoreTime, Turn, core_time, taken_by_others
 from tests.sandbox.cells import wait_until
 
-START = Stall(cpu_s=100.0, memory_s=50.0, stolen_s=7.0, at_s=1000.0)
+START = CoreTime(busy_s=100.0, at_s=1000.0)
 
 
-def later(*, after_s: float, cpu_s: float = 0.0, memory_s: float = 0.0, stolen_s: float = 0.0) -> Stall:
-    return Stall(START.cpu_s + cpu_s, START.memory_s + memory_s, START.stolen_s + stolen_s, START.at_s + after_s)
-
-
-@pytest.mark.parametrize(
-    ("after", "cpu_s", "wall_s", "idle", "short"),
-    [
-        pytest.param(later(after_s=2, cpu_s=1.0), 1.0, 2.0, False, True, id="waited on a busy host"),
-        pytest.param(later(after_s=2, stolen_s=1.0), 1.0, 2.0, False, True, id="waited on a busy hypervisor"),
-        pytest.param(later(after_s=2, cpu_s=0.3, stolen_s=0.2), 1.0, 2.0, False, True, id="a little of both"),
-        pytest.param(later(after_s=2, cpu_s=1.0), 1.95, 2.0, False, False, id="did not wait"),
-        pytest.param(later(after_s=2), 1.0, 2.0, False, False, id="waited on a quiet host"),
-        pytest.param(later(after_s=2, cpu_s=0.39), 1.0, 2.0, False, False, id="a fifth is not yet short"),
-        pytest.param(later(after_s=2, cpu_s=0.41), 1.0, 2.0, False, True, id="more than a fifth is"),
-        pytest.param(later(after_s=2, memory_s=2.0), 1.0, 2.0, False, False, id="memory is not the CPU"),
-        pytest.param(later(after_s=2, cpu_s=1.0), 2.0, 2.6, False, False, id="waited within the margin"),
-        pytest.param(later(after_s=2, cpu_s=1.0), 2.0, 2.7, False, True, id="waited beyond the margin"),
-        pytest.param(later(after_s=2, cpu_s=1.0), 2.0, 2.0, True, True, id="idle on a busy host"),
-        pytest.param(later(after_s=2), 0.0, 2.0, True, False, id="idle on a quiet host"),
-        pytest.param(later(after_s=0, cpu_s=1.0), 1.0, 2.0, False, True, id="no time between the readings"),
-    ],
-)
-def test_whether_the_cpu_was_short(after: Stall, cpu_s: float, wall_s: float, idle: bool, short: bool) -> None:
-    assert cpu_was_short(START, after, cpu_s=cpu_s, wall_s=wall_s, idle=idle) is short
+def later(*, after_s: float, busy_s: float = 0.0) -> CoreTime:
+    return CoreTime(START.busy_s + busy_s, START.at_s + after_s)
 
 
 @pytest.mark.parametrize(
-    ("after", "short"),
+    ("after", "own_s", "cpu_s", "wall_s", "idle", "taken"),
     [
-        (later(after_s=2, memory_s=1.0), True),
-        (later(after_s=2, memory_s=0.4), False),
-        (later(after_s=2, cpu_s=2.0, stolen_s=2.0), False),
-        (later(after_s=0), False),
+        pytest.param(later(after_s=2, busy_s=2.0), 1.0, 1.0, 2.0, False, True, id="waited while others ran"),
+        pytest.param(later(after_s=2, busy_s=2.0), 1.95, 1.95, 2.0, False, False, id="did not wait"),
+        pytest.param(later(after_s=2, busy_s=1.0), 1.0, 1.0, 2.0, False, False, id="waited for itself"),
+        pytest.param(later(after_s=2, busy_s=1.39), 1.0, 1.0, 2.0, False, False, id="a fifth is not yet taken"),
+        pytest.param(later(after_s=2, busy_s=1.41), 1.0, 1.0, 2.0, False, True, id="more than a fifth is"),
+        pytest.param(later(after_s=2, busy_s=1.9), 1.6, 1.0, 1.7, False, False, id="an earlier test is no other"),
+        pytest.param(later(after_s=2.6, busy_s=2.6), 2.0, 2.0, 2.6, False, False, id="waited within the margin"),
+        pytest.param(later(after_s=2.7, busy_s=2.7), 2.0, 2.0, 2.7, False, True, id="waited beyond the margin"),
+        pytest.param(later(after_s=2, busy_s=1.0), 0.0, 0.0, 2.0, True, True, id="idle on a busy core"),
+        pytest.param(later(after_s=2, busy_s=0.1), 0.0, 0.0, 2.0, True, False, id="idle on a quiet core"),
+        pytest.param(later(after_s=0, busy_s=1.0), 0.0, 0.0, 2.0, False, True, id="no time between the readings"),
     ],
 )
-def test_whether_memory_was_short(after: Stall, short: bool) -> None:
-    assert memory_was_short(START, after) is short
+def test_whether_others_took_the_core(
+    after: CoreTime, own_s: float, cpu_s: float, wall_s: float, idle: bool, taken: bool
+) -> None:
+    assert taken_by_others(START, after, own_s=own_s, cpu_s=cpu_s, wall_s=wall_s, idle=idle) is taken
 
 
-def test_readings_only_grow() -> None:
-    first = stall()
-    second = stall()
-    assert first.at_s < second.at_s
-    assert (first.cpu_s, first.memory_s, first.stolen_s) <= (second.cpu_s, second.memory_s, second.stolen_s)
-    assert min(first.cpu_s, first.memory_s, first.stolen_s) >= 0
+def test_readings_see_work_on_the_cores_of_this_process() -> None:
+    first = core_time()
+    until = time.process_time() + 0.3
+    while time.process_time() < until:
+        pass
+    second = core_time()
+    assert second.at_s - first.at_s >= 0.3
+    assert 0.2 < second.busy_s - first.busy_s <= len(os.sched_getaffinity(0)) * (second.at_s - first.at_s) + 0.1
 
 
 # ---------------------------------------------------------------------------------------------------------------
