@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 from typer.testing import CliRunner
@@ -65,6 +66,20 @@ def import_files(name: str, directory: Path, *arguments: str | Path) -> Imported
 def import_rows(name: str, directory: Path, rows: Rows, *options: str, form: str = "parquet") -> Imported:
     """The same of rows that are written first."""
     return import_files(name, directory, write(directory / f"rows.{form}", rows), *options)
+
+
+def verdicts(name: str, directory: Path, row: Mapping[str, Any], url: str, *programs: str) -> list[str]:
+    """What the grader says of Python programs on a row that is put to it."""
+    mapping = directory / "map.jsonl"
+    path = write(directory / "rows.parquet", [row])
+    done = CliRunner().invoke(build(), ["import", name, str(path), "--to", url, "--map", str(mapping)])
+    assert done.exit_code == 0, done.stderr
+    problem = json.loads(mapping.read_text())["problem_id"]
+    found = []
+    for program in programs:
+        request = {"problem": problem, "language": "python", "source": program}
+        found.append(str(httpx.post(f"{url}/grade", json=request, timeout=120).json()["verdict"]))
+    return found
 
 
 def _lines(path: Path) -> list[str]:

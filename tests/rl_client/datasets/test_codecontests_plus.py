@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from rl_client.cli import build
 from service.contract import ProblemLimits, StdioProblem, StdioTest, TestlibChecker, TokensChecker
-from tests.rl_client.datasets.importing import FORMS, import_files, import_rows, write
+from tests.rl_client.datasets.importing import FORMS, import_files, import_rows, verdicts
 from tests.serving import Server
 
 CHECKER = '#include "testlib.h"\nint main(int c, char** v) { registerTestlibCmd(c, v); quitf(_ok, "fine"); }\n'
@@ -139,16 +135,6 @@ int main(int argc, char** argv) {
 
 @pytest.mark.jail
 def test_a_grader_judges_an_imported_row_by_its_checker(tmp_path: Path, grader: Server) -> None:
-    path, mapping = write(tmp_path / "rows.parquet", [ROW | {"checker": BETWEEN}]), tmp_path / "map.jsonl"
-    command = ["import", "codecontests-plus", str(path), "--to", grader.url, "--map", str(mapping)]
-    done = CliRunner().invoke(build(), command)
-    assert (done.exit_code, done.stderr.splitlines()[0]) == (0, "1 rows: 1 imported, 0 skipped")
-    problem = json.loads(mapping.read_text())["problem_id"]
-
-    def verdict(program: str) -> str:
-        request = {"problem": problem, "language": "python", "source": program}
-        return str(httpx.post(f"{grader.url}/grade", json=request, timeout=120).json()["verdict"])
-
-    assert verdict("print(input())") == "accepted"
-    assert verdict("print(2)") == "accepted"
-    assert verdict("print(4)") == "wrong_answer"
+    programs = ("print(input())", "print(2)", "print(4)")
+    found = verdicts("codecontests-plus", tmp_path, ROW | {"checker": BETWEEN}, grader.url, *programs)
+    assert found == ["accepted", "accepted", "wrong_answer"]

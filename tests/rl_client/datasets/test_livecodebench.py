@@ -15,7 +15,8 @@ from rl_client.datasets import livecodebench
 from rl_client.datasets.livecodebench import private_tests
 from rl_client.datasets.row import RowError
 from service.contract import CallProblem, CallTest, LcbChecker, ProblemLimits, StdioProblem, StdioTest
-from tests.rl_client.datasets.importing import FORMS, import_rows
+from tests.rl_client.datasets.importing import FORMS, import_rows, verdicts
+from tests.serving import Server
 
 
 def packed(content: object, protocol: int = pickle.DEFAULT_PROTOCOL) -> str:
@@ -252,3 +253,13 @@ def test_a_bomb_ends_at_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(livecodebench, "_MAX_UNPACKED_BYTES", 2**20)
     with pytest.raises(RowError, match="they unpack to more than 1 MiB"):
         private_tests(packed("[" + " " * 2**21 + "]"), "here")
+
+
+@pytest.mark.jail
+def test_a_grader_calls_the_function_of_an_imported_row(tmp_path: Path, grader: Server) -> None:
+    solution = """class Solution:
+    def find(self, nums: List[int], k: int):
+        return sum(nums) - 1 if k == 2 else (0.5, {})
+"""
+    found = verdicts("livecodebench", tmp_path, CALL, grader.url, solution.format("None"), solution.format("1"))
+    assert found == ["accepted", "wrong_answer"]
