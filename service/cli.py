@@ -22,6 +22,7 @@ from rich.console import Console
 from sandbox.errors import HostError
 from service.app import create_app
 from service.commands import options
+from service.connections import BACKLOG, TellsSeldom, bounded, raise_descriptor_limit
 from service.engines.local import LocalEngine
 from service.engines.prepare import local_engine
 from service.logs import configure
@@ -68,6 +69,7 @@ def serve(
     # Checking the host may take a while and start compilers: SIGTERM then unwinds, so that they end with us.
     signal.signal(signal.SIGTERM, _unwind)
     try:
+        descriptors = raise_descriptor_limit()
         listener = _listen(settings)
         engine = local_engine(settings, metrics)
     except HostError as error:
@@ -77,7 +79,7 @@ def serve(
     except OSError as error:
         options.stop(options.GRADER_ERROR, str(error))
     _announce(settings, engine, listener)
-    server = DrainingServer(create_app(settings, engine, metrics), engine, settings)
+    server = DrainingServer(create_app(settings, engine, metrics), engine, settings, descriptors)
     asyncio.run(server.serve(sockets=[listener]))
 
 
@@ -88,7 +90,8 @@ class DrainingServer(uvicorn.Server):
     once. uvicorn alone would close the door instead, and whoever knocks would not learn why.
     """
 
-    def __init__(self, application: FastAPI, engine: LocalEngine, settings: Settings) -> None:
+    def __init__(self, application: FastAPI, engine: LocalEngine, settings: Settings, descriptors: int) -> None:
+        """`descriptors`: how many files this process may open."""
         super().__init__(
             uvicorn.Config(
                 application,
@@ -96,6 +99,8 @@ class DrainingServer(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 lifespan="on",
+                http=bounded(descriptors),
+                backlog=BACKLOG,
                 timeout_graceful_shutdown=_FLUSH_S,
             )
         )
@@ -106,6 +111,7 @@ class DrainingServer(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(TellsSeldom())
         await super().serve(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

@@ -81,11 +81,15 @@ def assert_nothing_left(family: list[psutil.Process]) -> None:
 
 
 @contextlib.contextmanager
-def serving(data_dir: Path, log: Path, *flags: str) -> Iterator[Server]:
-    """A server on a free port, ready; killed at the end where the test has not ended it."""
+def serving(data_dir: Path, log: Path, *flags: str, descriptors: int | None = None) -> Iterator[Server]:
+    """A server on a free port, ready; killed at the end where the test has not ended it.
+
+    `descriptors`: how many files it may open at most.
+    """
+    limited = () if descriptors is None else ("prlimit", f"--nofile={descriptors}:{descriptors}")
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [str(RKGRADE), "serve", "--port", "0", "--data-dir", str(data_dir), *LANGUAGES, *flags],
+            [*limited, str(RKGRADE), "serve", "--port", "0", "--data-dir", str(data_dir), *LANGUAGES, *flags],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
