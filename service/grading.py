@@ -50,7 +50,8 @@ class Grading:
             limits = _limits(contract.effective_limits(loaded.limits, request))
         except ValidationError as error:
             # Of this alone: any other mistake in what was checked already is ours, and no word about the limits.
-            raise LimitsRefused("the limits it comes to are past what is allowed") from error
+            which = contract.field_path(error.errors()[0]["loc"])
+            raise LimitsRefused(f"the limit {which} comes to more than is allowed") from error
         language = languages.resolve(request.language)
         source = request.source
         if source is None:

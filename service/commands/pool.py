@@ -20,15 +20,13 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from sandbox.config import SandboxConfig
 from sandbox.errors import Cancelled, CheckerRefused, HostError
 from sandbox.judge import Judge
 from sandbox.problem import TestResult
 from service import contract
 from service.engines.base import Job
-from service.grading import Grading
+from service.grading import Grading, LimitsRefused
 from service.results import fault
 from service.stores.loaded import LoadedProblems
 from service.stores.problems import ProblemStore
@@ -186,7 +184,6 @@ class _Judging:
             return Refused(f"{error.field}: {error}", host=False)
         except HostError as error:
             return Refused(str(error), host=True)
-        except ValidationError as error:
-            which = contract.field_path(error.errors()[0]["loc"])
-            return Refused(f"the limit {which} comes to more than is allowed", host=False)
+        except LimitsRefused as error:
+            return Refused(str(error), host=False)
         return Result(position, graded.result)
