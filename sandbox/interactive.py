@@ -45,6 +45,7 @@ from sandbox.jury import Jury, Workshop
 from sandbox.languages import Language
 from sandbox.problem import Limits, Problem, Test
 from sandbox.run import FIRST_EXTRA_FD, ActiveRun, Output, Remains, RunRecord, RunRequest, wait_for
+from sandbox.scripts import Bench
 from sandbox.starting import program_request
 from sandbox.stdin import Stdin
 from sandbox.trials import DrivenTrial, Outcome, failure_message
@@ -117,6 +118,8 @@ class Referee:
 
 def deciding(problem: Problem, workshop: Workshop, limits: Limits, cancel_fd: int | None) -> Checking:
     """What decides on a submission that runs under such limits. Raises CheckerRefused."""
+    if problem.script is not None:
+        return Bench(workshop)
     if problem.dialogue is not None or problem.passes > 1:
         return Referee(problem, workshop, limits, cancel_fd)
     return checking(problem.checker, workshop, cancel_fd)

@@ -27,6 +27,7 @@ from sandbox.languages import Language
 from sandbox.pressure import CoreTime, Turn, core_time, taken_by_others
 from sandbox.problem import CompileResult, Judgement, Limits, OnTest, Problem, Stop, Submission, Test, TestResult
 from sandbox.run import Action, RunRecord, RunRequest
+from sandbox.scripts import Bench, ScriptTrials
 from sandbox.starting import scaled
 from sandbox.trials import DrivenTrial, StdioTrials, Trial, Trials, failure_message
 from sandbox.verdicts import Verdict
@@ -235,6 +236,8 @@ class _Run:
         problem, limits = self._submission.problem, self._submission.limits
         if problem.call is not None:
             return CallTrials(problem, problem.call, self._language, limits)
+        if problem.script is not None and isinstance(self._checking, Bench):
+            return ScriptTrials(problem.script, self._language, limits, self._checking)
         if isinstance(self._checking, Referee):
             return RefereedTrials(problem, self._language, limits, self._checking)
         return StdioTrials(problem, self._language, limits, self._checking)

@@ -68,6 +68,16 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Script:
+    """That a test is Python code which runs beside the program and decides; a test's `stdin` is then that code."""
+
+    runner: str
+    """"exec", as a script, or "pytest", as a suite."""
+    entry_point: str
+    """The function that a script's `check` is given; empty where it names none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Dialogue:
     """That the problem's checker talks with the program, as an interactor, rather than looking at what it wrote."""
 
@@ -82,6 +92,8 @@ class Problem:
     ignore_exit_code: bool = False
     call: Call | None = None
     """None where the program is run as a whole."""
+    script: Script | None = None
+    """None where no test code runs; the checker is not asked then."""
     input_file: str | None = None
     """Name of the file that holds the input, one path component; stdin is empty then."""
     output_file: str | None = None

@@ -1,0 +1,225 @@
+"""What crosses between a test script and the program it tests, which run in two cells: frames of JSON on pipes.
+
+Plain data keep their types: JSON's own as they are, all others as an object with one key, which names the type. What is
+no plain data is for the two sides to say (`special`): an object stays where it is, and a reference to it crosses. The
+reader takes nothing but what the writer can have written; anything else is `Outside`. Used on both sides, by either
+cell's own interpreter.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import datetime
+import json
+import os
+import sys
+from decimal import Decimal
+from fractions import Fraction
+
+TYPE_CHECKING = False  # As in `typing`, which neither side needs.
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+#: What functions of this module find builtin names in: a copy, whatever a program does to the original.
+__builtins__ = dict(vars(builtins))  # type: ignore[assignment]
+
+#: Nested deeper than this nothing crosses.
+MAX_DEPTH = 150
+
+#: One frame; with what its JSON becomes in memory, a small part of what the script's cell may hold.
+MAX_FRAME_BYTES = 16 * 2**20
+
+SCALARS = frozenset({type(None), bool, int, float, str})
+ITEMS: dict[type, str] = {
+    list: "list",
+    tuple: "tuple",
+    set: "set",
+    frozenset: "frozenset",
+    collections.deque: "deque",
+}
+PAIRS: dict[type, str] = {
+    dict: "dict",
+    collections.Counter: "Counter",
+    collections.OrderedDict: "OrderedDict",
+    collections.defaultdict: "defaultdict",
+}
+ITEM_TYPES = {name: kind for kind, name in ITEMS.items()}
+PAIR_TYPES = {name: kind for kind, name in PAIRS.items()}
+
+#: Types that cross as such, by name: what functions are given to convert to, and what `isinstance` is asked about.
+TYPES = {kind.__name__: kind for kind in (*SCALARS, *ITEMS, *PAIRS, object, complex, bytes, bytearray, range)}
+
+#: Of the floating, integer, boolean and complex kinds, and text: arrays whose items are plain.
+ARRAY_KINDS = "biufcU"
+
+
+class NotPlain(Exception):
+    """No plain data, and nothing that could cross in its place; says what it is."""
+
+
+class Outside(Exception):
+    """What came is none of the protocol."""
+
+
+class Gone(Exception):
+    """The other side has closed its end."""
+
+
+def frame(message: object) -> bytes:
+    """Raises NotPlain where it is too long."""
+    data = json.dumps(message, separators=(",", ":")).encode("ascii")
+    if len(data) > MAX_FRAME_BYTES:
+        raise NotPlain(f"data of more than {MAX_FRAME_BYTES // 2**20} MiB")
+    return len(data).to_bytes(4, "big") + data
+
+
+def size(header: bytes) -> int:
+    """Of the frame that such four bytes begin. Raises Outside."""
+    length = int.from_bytes(header, "big")
+    if length > MAX_FRAME_BYTES:
+        raise Outside("a frame that is too long")
+    return length
+
+
+def message(data: bytes) -> dict[str, Any]:
+    """Raises Outside."""
+    try:
+        read = json.loads(data)
+    except (ValueError, RecursionError):
+        raise Outside("no JSON") from None
+    if not isinstance(read, dict):
+        raise Outside("no object")
+    return read
+
+
+def receive(fd: int) -> dict[str, Any]:
+    """The next message, waiting for it. Raises Gone, Outside."""
+    return message(read_exactly(fd, size(read_exactly(fd, 4))))
+
+
+def read_exactly(fd: int, length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        part = os.read(fd, min(length - len(data), 1 << 20))
+        if not part:
+            raise Gone
+        data += part
+    return bytes(data)
+
+
+def encode(value: Any, special: Callable[[Any], object], level: int = 0) -> object:
+    """The value for a message. `special` says what crosses in place of what is no plain data. Raises NotPlain.
+
+    By exact types: a subclass may bend whatever its base does.
+    """
+    kind: Any = type(value)
+    if kind in SCALARS:
+        return value
+    if level > MAX_DEPTH:
+        raise NotPlain(f"{kind.__name__} nested more than {MAX_DEPTH} deep")
+    if kind is list:
+        return [encode(item, special, level + 1) for item in value]
+    if (name := ITEMS.get(kind)) is not None:
+        return {name: [encode(item, special, level + 1) for item in value]}
+    if (name := PAIRS.get(kind)) is not None:
+        inner = level + 1
+        return {name: [[encode(key, special, inner), encode(item, special, inner)] for key, item in value.items()]}
+    if kind is complex:
+        return {"complex": [value.real, value.imag]}
+    if kind in (bytes, bytearray):
+        return {kind.__name__: value.decode("latin-1")}
+    if kind is range:
+        return {"range": [value.start, value.stop, value.step]}
+    if kind is Decimal:
+        return {"Decimal": str(value)}
+    if kind is Fraction:
+        return {"Fraction": [value.numerator, value.denominator]}
+    if kind is datetime.date:
+        return {"date": [value.year, value.month, value.day]}
+    if kind is datetime.datetime and value.tzinfo is None:
+        day = [value.year, value.month, value.day]
+        return {"datetime": [*day, value.hour, value.minute, value.second, value.microsecond]}
+    if kind is datetime.timedelta:
+        return {"timedelta": [value.days, value.seconds, value.microseconds]}
+    if issubclass(kind, type) and TYPES.get(name := value.__name__) is value:
+        return {"type": name}
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        if kind is numpy.ndarray and value.dtype.kind in ARRAY_KINDS:
+            shape = list(value.shape)
+            return {"array": [value.dtype.str, shape, encode(value.ravel().tolist(), special, level + 1)]}
+        if issubclass(kind, numpy.generic) and value.dtype.kind in ARRAY_KINDS:
+            return encode(value.item(), special, level + 1)
+    return special(value)
+
+
+def decode(data: Any, special: Callable[[str, Any], Any], level: int = 0) -> Any:
+    """The value that was encoded; `special` is given the names that are none of plain data. Raises Outside."""
+    if type(data) in SCALARS:
+        return data
+    if level > MAX_DEPTH:
+        raise Outside("nested too deep")
+    if type(data) is list:
+        return [decode(item, special, level + 1) for item in data]
+    if len(data) != 1:
+        raise Outside("an object of several keys")
+    ((name, inner),) = data.items()
+    try:
+        if name in ITEM_TYPES:
+            return ITEM_TYPES[name](decode(item, special, level + 1) for item in needed(list, inner))
+        if name in PAIR_TYPES:
+            pairs = [
+                (decode(key, special, level + 1), decode(item, special, level + 1)) for key, item in needed(list, inner)
+            ]
+            made = PAIR_TYPES[name]()
+            for key, item in pairs:
+                made[key] = item
+            return made
+        if name in ("bytes", "bytearray"):
+            return TYPES[name](needed(str, inner).encode("latin-1"))
+        if name == "Decimal":
+            return Decimal(needed(str, inner))
+        if name == "type" and needed(str, inner) in TYPES:
+            return TYPES[inner]
+        if name == "complex":
+            return complex(*(needed(float, part) for part in inner))
+        if name == "array":
+            code, shape, items = inner
+            return array(code, shape, items, special, level + 1)
+        if name in NUMBERS:
+            return NUMBERS[name](*(needed(int, part) for part in inner))
+    except Outside:
+        raise
+    except Exception as error:
+        # Unhashable keys, dates that are none, names of no type: nothing that was encoded.
+        raise Outside(f"no {name}: {type(error).__name__}") from None
+    return special(name, inner)
+
+
+NUMBERS: dict[str, Callable[..., object]] = {
+    "range": range,
+    "Fraction": Fraction,
+    "date": datetime.date,
+    "datetime": datetime.datetime,
+    "timedelta": lambda days, seconds, microseconds: datetime.timedelta(days, seconds, microseconds),
+}
+
+
+def needed(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise Outside(f"no {kind.__name__}")
+    return value
+
+
+def array(code: Any, shape: Any, items: Any, special: Callable[[str, Any], Any], level: int) -> object:
+    """An array of numpy's, where that is to be had; a list elsewhere."""
+    values = decode(needed(list, items), special, level)
+    if needed(str, code)[1:2] not in ARRAY_KINDS:
+        raise Outside("an array of other kinds")
+    try:
+        numpy = __import__("numpy")
+    except ImportError:
+        return values
+    return numpy.array(values, dtype=code).reshape([needed(int, length) for length in shape])
