@@ -34,7 +34,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sandbox.verdicts import Verdict
 
-Kind = Literal["stdio", "call", "interactive"]
+Kind = Literal["stdio", "call", "script", "interactive"]
 Stop = Literal["never", "first_failure"]
 Taxonomy = Literal["first_failure", "any_wrong", "strict"]
 Category = Literal["correct", "optimization_failure", "correctness_failure", "format_error"]
@@ -44,6 +44,7 @@ Detail = Literal["verdicts", "outputs"]
 Scoring = Literal["sum", "min"]
 Partial = Literal["reject", "accept", "score"]
 Prelude = Literal["none", "lcb", "leetcode"]
+Runner = Literal["exec", "pytest"]
 Unrun = Literal["compile_error", "format_error"]
 """Why no test of a submission was run."""
 SubmissionVerdict = Verdict | Unrun
@@ -520,6 +521,66 @@ class CallProblem(BaseProblem):
         return value
 
 
+class ScriptTest(BaseTest):
+    """Test code that decides."""
+
+    script: Text = Field(
+        min_length=1,
+        max_length=MAX_SOURCE_CHARS,
+        description="Python. It finds the program as the module `solution`. Its length is the input length.",
+    )
+
+    @property
+    def given(self) -> str:
+        return self.script
+
+    @property
+    def wanted(self) -> str:
+        return ""
+
+
+class ScriptProblem(BaseProblem):
+    """A Python program under test code, which runs beside it, in a cell of its own."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "kind": "script",
+                    "entry_point": "add",
+                    "tests": [{"script": "def check(candidate):\n    assert candidate(2, 3) == 5\n"}],
+                }
+            ]
+        }
+    )
+
+    kind: Literal["script"] = Field(description="How the program is driven: by test code.")
+    runner: Runner = Field(
+        default="exec",
+        description="`exec`: a script, which finds the program's names among its own; it passes where it ends without "
+        "an exception. `pytest`: a suite, which imports from `solution`; it passes where every test does.",
+    )
+    entry_point: Text | None = Field(
+        default=None,
+        max_length=256,
+        description="The function under test. A script that defines `check` and does not call it has it called with "
+        "this function.",
+    )
+    tests: tuple[ScriptTest, ...] = Field(
+        max_length=MAX_TESTS,
+        fail_fast=True,
+        json_schema_extra={"minItems": 1},
+        description="At least one: an empty list would accept everything.",
+    )
+
+    @field_validator("entry_point")
+    @classmethod
+    def _is_a_name(cls, value: str | None) -> str | None:
+        if value is not None and not value.isidentifier():
+            raise PydanticCustomError("no_function_name", "Give a name of Python's")
+        return value
+
+
 class InteractiveTest(BaseTest):
     """One conversation: what the interactor is told beforehand."""
 
@@ -587,7 +648,7 @@ class InteractiveProblem(BaseProblem):
 # `Field(discriminator=...)` rather than `Discriminator(...)`: it looks the kind up in the JSON itself, where a
 # function would be handed a copy of every test.
 Problem = Annotated[
-    StdioProblem | CallProblem | InteractiveProblem,
+    StdioProblem | CallProblem | ScriptProblem | InteractiveProblem,
     Field(
         discriminator="kind",
         description="What a program is graded against. Immutable: its id is the hash of its content.",
@@ -747,7 +808,7 @@ class ProblemInfo(_Response):
     longest_input_bytes: int = Field(description="Input length of the longest test in UTF-8 bytes.")
     tests: tuple[TestInfo, ...] = Field(description="In the problem's order.")
     checker: Checker | PlainChecker | None = Field(
-        description="How outputs, or returned values, are compared; null where the interactor's word is the last."
+        description="How outputs, or returned values, are compared; null where an interactor or a script decides alone."
     )
     limits: ProblemLimits = Field(description="Limits of each test's run.")
     exit_code: Literal["strict", "ignore"] = Field(description="What a non-zero exit means.")
@@ -755,6 +816,8 @@ class ProblemInfo(_Response):
     input_file: str | None = Field(default=None, description="Where the program finds its input, if not on stdin.")
     output_file: str | None = Field(default=None, description="Where it leaves its output, if not on stdout.")
     function: str | None = Field(default=None, description="The function that is called, if the program is not run.")
+    runner: Runner | None = Field(default=None, description="How test code runs, if there is such.")
+    entry_point: str | None = Field(default=None, description="The function that test code tests, if it is named.")
     interactor: Interactor | None = Field(default=None, description="What the program talks with, if it does.")
     passes: int = Field(default=1, description="How often the program may be run on one test.")
 
@@ -1026,13 +1089,15 @@ def describe(problem: Problem) -> ProblemInfo:
         test_count=len(tests),
         longest_input_bytes=max(test.input_bytes for test in tests),
         tests=tests,
-        checker=problem.checker,
+        checker=None if isinstance(problem, ScriptProblem) else problem.checker,
         limits=problem.limits,
         exit_code=problem.exit_code,
         groups=problem.groups,
         input_file=problem.input_file if isinstance(problem, StdioProblem) else None,
         output_file=problem.output_file if isinstance(problem, StdioProblem) else None,
         function=problem.function if isinstance(problem, CallProblem) else None,
+        runner=problem.runner if isinstance(problem, ScriptProblem) else None,
+        entry_point=problem.entry_point if isinstance(problem, ScriptProblem) else None,
         interactor=problem.interactor if isinstance(problem, InteractiveProblem) else None,
         passes=problem.passes if isinstance(problem, StdioProblem | InteractiveProblem) else 1,
     )

@@ -40,7 +40,7 @@ _MOST_REMEMBERED = 10_000
 
 
 #: For which languages problems of a kind are, where not for all.
-_LANGUAGES_OF: Final[Mapping[str, tuple[str, ...]]] = {"call": calls.LANGUAGES}
+_LANGUAGES_OF: Final[Mapping[str, tuple[str, ...]]] = {"call": calls.LANGUAGES, "script": calls.LANGUAGES}
 
 
 @dataclass(frozen=True, slots=True)

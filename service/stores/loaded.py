@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sandbox.checkers.base import Checker, CheckerProgram, CheckerProtocol, JuryProgram, Partial, Scoring
 from sandbox.checkers.compare import Exact, Lcb, Lines, Tokens
 from sandbox.checkers.plain import Plain
-from sandbox.problem import Call, Dialogue, Problem, Test
+from sandbox.problem import Call, Dialogue, Problem, Script, Test
 from sandbox.stdin import Stdin
 from service import contract
 from service.points import Plan, plan
@@ -47,6 +47,8 @@ def load(problem: contract.Problem) -> LoadedProblem:
             judged = _stdio(problem)
         case contract.CallProblem():
             judged = _call(problem)
+        case contract.ScriptProblem():
+            judged = _script(problem)
         case contract.InteractiveProblem():
             judged = _interactive(problem)
     return LoadedProblem(
@@ -96,6 +98,20 @@ def _call(problem: contract.CallProblem) -> Problem:
         ignore_exit_code=problem.exit_code == "ignore",
         call=Call(problem.function, problem.prelude),
     )
+
+
+def _script(problem: contract.ScriptProblem) -> Problem:
+    tests = tuple(
+        Test(
+            index=index,
+            name=test.name,
+            input_length=contract.input_length(test.script, "bytes"),
+            stdin=Stdin(test.script.encode()),
+            expected=b"",
+        )
+        for index, test in enumerate(problem.tests)
+    )
+    return Problem(tests, Exact(), script=Script(problem.runner, problem.entry_point or ""))
 
 
 def _interactive(problem: contract.InteractiveProblem) -> Problem:

@@ -536,6 +536,8 @@ def test_a_description_holds_counts_and_lengths_but_no_data() -> None:
         "input_file": "a.in",
         "output_file": None,
         "function": None,
+        "runner": None,
+        "entry_point": None,
         "interactor": None,
         "passes": 1,
     }
