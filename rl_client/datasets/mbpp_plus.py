@@ -1,0 +1,40 @@
+"""MBPP+ (evalplus/mbppplus): a function from a sentence, and a suite that calls it.
+
+The rows do not name the function. It is the one that the reference solution defines and the basic assertions call.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rl_client.datasets.base import Entry, Preset, Reader, build
+from rl_client.datasets.evalplus import script_problem, suite
+from rl_client.datasets.row import Row, RowError
+
+_DEFINED = re.compile(r"^def[ \t]+(\w+)", re.MULTILINE)
+
+
+def read(row: Row, preset: Preset) -> Entry:
+    """One row. The presets do not differ: the suite itself says what is equal, and how near."""
+    script = suite(row)
+    function = _function(row)
+    problem = build(**script_problem(script, function))
+    labels = {"function": function}
+    source = row.text("source_file")
+    return Entry(problem, str(row.label("task_id")), labels | ({"source_file": source} if source else {}))
+
+
+def _function(row: Row) -> str:
+    asserted = "\n".join(str(line) for line in row.items("test_list"))
+    for name in _DEFINED.findall(row.text("code") or ""):
+        if re.search(rf"\b{re.escape(name)}\(", asserted):
+            return str(name)
+    raise RowError("malformed", "code: defines no function that test_list calls")
+
+
+READER = Reader(
+    name="mbpp-plus",
+    title="MBPP+ (evalplus/mbppplus)",
+    columns=("task_id", "code", "source_file", "test_list", "test", "plus_input"),
+    read=read,
+)
