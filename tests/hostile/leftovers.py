@@ -104,7 +104,8 @@ import os
 shared = ["/", "/usr", "/usr/bin", "/usr/bin/python3", "/etc/passwd", "/rkgrade", "/rkgrade-enter", "/prog/main.py",
           "/proc/self/fd/0", *(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom"))]
 attempts = {
-    "times": lambda path: os.utime(path, (1, 1)), "now": os.utime, "attribute": lambda path: os.setxattr(path, "user.x", b""),
+    "times": lambda path: os.utime(path, (1, 1)), "now": os.utime,
+    "attribute": lambda path: os.setxattr(path, "user.x", b""),
     "mode": lambda path: os.chmod(path, 0o777), "owner": lambda path: os.chown(path, 1000, 1000),
 }
 changed = []
