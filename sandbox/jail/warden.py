@@ -2,13 +2,14 @@
 
 Theory of operation
 -------------------
-nsjail starts an interpreter that imports this module as process 1 of the cell's own PID namespace, with uid 0 of a user namespace in which it
-holds three capabilities: CAP_SETUID and CAP_SETGID to become the program, CAP_KILL to end it. The judge, outside,
-holds the other end of one socket (`wire`) and sends a request per test, with the descriptors the program shall have
-as stdin, stdout and stderr, and descriptors of the `cgroup.procs` (v1: `tasks`) files that lead into the program's
-cgroup. For each request the warden starts a child; the child enters the cgroup, sets its limits, takes the program's
-uid (thereby losing every capability) and only then becomes the program: through `enter`, which execs it, or, where
-the submission is Python (`zygote`), by running code compiled beforehand in the interpreter that a fork copied.
+nsjail starts an interpreter that imports this module as process 1 of the cell's own PID namespace, with uid 0 of a user
+namespace in which it holds three capabilities: CAP_SETUID and CAP_SETGID to become the program, CAP_KILL to end it. The
+judge, outside, holds the other end of one socket (`wire`) and sends a request per test, with the descriptors the
+program shall have as stdin, stdout and stderr, and descriptors of the `cgroup.procs` (v1: `tasks`) files that lead into
+the program's cgroup. For each request the warden starts a child; the child enters the cgroup, sets its limits, takes
+the program's uid (thereby losing every capability) and only then becomes the program: through `enter`, which execs it,
+or, where the submission is Python (`zygote`), by running code compiled beforehand in the interpreter that a fork
+copied.
 
 The program cannot harm the warden: it has another uid, no capability, and process 1 takes no signal from inside its
 namespace. It can learn nothing from it: the warden never holds an expected output or another test's input, and all
