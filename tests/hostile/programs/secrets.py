@@ -58,8 +58,11 @@ for path in (
     "/var/run/docker.sock", "/run/containerd/containerd.sock", "/var/log/syslog", "/var/lib/dpkg/status",
 ):  # fmt: skip
     try_read(path)
-for path in ("/root", "/home", "/var", "/run", "/sys", "/mnt", "/media", "/srv", "/opt", "/boot", "/dev/pts", "/dev/mqueue"):
+for path in ("/root", "/home", "/run", "/sys", "/mnt", "/media", "/srv", "/opt", "/boot", "/dev/pts", "/dev/mqueue"):
     try_list(path)
+# Of /var, what a language lists as its own, such as GHC's packages: nothing of the host's life.
+seen = [path for path, _, files in os.walk("/var") if files and not path.startswith("/var/lib/ghc")]
+found.extend(seen)
 for path, data in (
     ("/proc/sysrq-trigger", b"h"), ("/proc/sys/kernel/core_pattern", b"|/box/x"), ("/proc/sys/kernel/hostname", b"mine"),
     ("/proc/sys/vm/drop_caches", b"1"), ("/proc/sys/vm/overcommit_memory", b"1"), ("/proc/sys/kernel/shmmax", b"1"),
