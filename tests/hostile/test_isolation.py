@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sandbox import nsjail
 from sandbox.checkers.base import CheckerOutcome
 from sandbox.config import SandboxConfig
 from sandbox.judge import UIDS_PER_SLOT, Judge
+from sandbox.languages import REGISTRY
 from sandbox.problem import Problem, Submission, Test
 from sandbox.stdin import Stdin
 from sandbox.verdicts import Verdict
@@ -133,9 +135,15 @@ def test_its_devices_are_the_five(report: Report) -> None:
 
 def test_its_root_holds_no_more_than_was_put_there(report: Report) -> None:
     allowed = {*nsjail.MERGED_USR, "usr", "etc", "proc", "dev", "tmp", "box", "prog", "rkgrade"}
-    foreign = set(report["root"]) - allowed - {Path(name).parts[1] for name in nsjail.READ_ONLY}
+    # Configuration and packages that languages list as their own; shown where they are installed.
+    listed = [Path(path).parts[1:3] for language in REGISTRY.values() for path in language.host_paths]
+    foreign = (
+        set(report["root"]) - allowed - {top for top, _ in listed} - {Path(name).parts[1] for name in nsjail.READ_ONLY}
+    )
     assert {name for name in foreign if not name.startswith("rkgrade-")} == set()
-    assert set(report["etc"]) <= {"alternatives", "ld.so.cache", "localtime", "passwd", "group"}
+    configuration = {"alternatives", "ld.so.cache", "localtime", "passwd", "group"}
+    unlisted = set(report["etc"]) - configuration
+    assert [name for name in unlisted if not any(fnmatch(name, below) for top, below in listed if top == "etc")] == []
 
 
 def test_proc_is_its_own_and_cannot_be_written(report: Report) -> None:

@@ -305,7 +305,7 @@ def test_integers_may_have_any_number_of_digits(judge: Judge, language: str) -> 
 @both_pythons
 def test_a_large_result_is_its_output_and_not_its_memory(judge: Judge, language: str) -> None:
     source = "def f(n):\n    return ['x' * 1024] * n\n"
-    limits = replace(ROOMY, memory_bytes=96 * MB, output_bytes=24 * MB)
+    limits = replace(ROOMY, memory_bytes=192 * MB, output_bytes=24 * MB)
     problem = call_problem(([20_000], ["x" * 1024] * 20_000), ([30_000], []))
     fits, floods = called(judge, language, source, problem, limits)
     assert came_to(fits) == ACCEPTED

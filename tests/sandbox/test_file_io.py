@@ -170,7 +170,7 @@ def test_the_output_limit_is_that_of_stdout(judge: Judge, language: str, over: i
 
 def test_the_output_file_is_no_part_of_the_programs_memory(judge: Judge) -> None:
     """As pages of stdout are not: a judge that gave it a disk would not count them either."""
-    limits = Limits(cpu_s=10, wall_s=40, memory_bytes=32 * MB, output_bytes=64 * MB)
+    limits = Limits(cpu_s=10, wall_s=40, memory_bytes=64 * MB, output_bytes=64 * MB)
     source = """
         with open("sum.out", "wb") as file:
             for _ in range(60):
