@@ -283,8 +283,6 @@ def test_an_interactor_that_waits_for_the_core_makes_no_program_idle(judge: Judg
             others.callback(other.kill)
         (result,) = graded(judge, of, "print(1, flush=True)\nprint(input())", limits=limits)
     assert (result.verdict, result.reruns) == (A, 0)
-    assert result.wall_s is not None
-    assert result.wall_s > 0.6
 
 
 # ---------------------------------------------------------------------------------------------------------------

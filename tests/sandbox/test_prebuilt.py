@@ -41,7 +41,10 @@ def test_all_that_is_mounted_is_there_and_readable_to_others(sandbox_config: San
     assert {"/rkgrade", "/rkgrade-enter", "/etc/passwd", "/etc/group"} <= set(mounted)
     for language in WITH_HEADERS:
         assert (mounted[f"{HEADERS_IN_JAIL}/{language.id}"] / "bits/stdc++.h.gch").stat().st_size > 2**20
-    for source in mounted.values():
+    # What languages list of the host's own is as the host has it.
+    made = [source for source in mounted.values() if source.is_relative_to(sandbox_config.data_dir)]
+    assert len(made) > len(WITH_HEADERS)
+    for source in made:
         for path in (source, *source.rglob("*")):
             assert path.stat().st_mode & 0o005 == 0o005, path
 
