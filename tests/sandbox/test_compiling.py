@@ -279,7 +279,7 @@ HOSTILE = {
     "warden": b'#include "/rkgrade/warden.py"\n',
     "embedded_warden": b'__asm__(".incbin \\"/proc/1/exe\\"");\nint main(void) {}\n',
     "embedded_passwords": b'__asm__(".incbin \\"/etc/shadow\\"");\nint main(void) {}\n',
-    "host_files": b'#include "/etc/hostname"\n#include "/root/.profile"\n#include "/home"\n',
+    "host_files": b'#include "/etc/hostname"\n#include "/proc/1/environ"\n#include "/home"\n',
     "endless_macro": b"#define A B B B B B B B B\n#define B C C C C C C C C\n#define C D D D D D D D D\n"
     b"#define D E E E E E E E E\n#define E F F F F F F F F\n#define F 1;1;1;1;1;1;1;1;\nint main(void) { A }\n",
 }

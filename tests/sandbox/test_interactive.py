@@ -278,11 +278,18 @@ def test_an_interactor_that_waits_for_the_core_makes_no_program_idle(judge: Judg
     of = problem(jury("faulty.py"), ("works", ""))
     with contextlib.ExitStack() as others:
         for _ in range(4 * len(os.sched_getaffinity(0))):
-            other = subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
+            # Each a session of its own: the kernel shares a core out among sessions first, and a cell's run is one.
+            other = subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"], start_new_session=True)
             others.callback(other.wait)
             others.callback(other.kill)
-        (result,) = graded(judge, of, "print(1, flush=True)\nprint(input())", limits=limits)
-    assert (result.verdict, result.reruns) == (A, 0)
+        # The scheduler may let it through early: it is the runs past the wall limit that prove something.
+        for _ in range(20):
+            (result,) = graded(judge, of, "print(1, flush=True)\nprint(input())", limits=limits)
+            assert (result.verdict, result.reruns) == (A, 0)
+            assert result.wall_s is not None
+            if result.wall_s > 0.6:
+                break
+    assert result.wall_s > 0.6
 
 
 # ---------------------------------------------------------------------------------------------------------------
