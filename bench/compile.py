@@ -97,7 +97,7 @@ def main() -> None:
                 walls.append(ratio(costs[side], costs[PLAIN]).wall)
     for side, walls in ratios.items():
         report.goal(f"{side}, wall, of plain g++ (worst program)", max(walls), 0.4, " x")
-        report.emit(given.json)
+    report.emit(given.json)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from measure import Report, options, ratio, rounds
@@ -40,8 +41,8 @@ def start_up(report: Report, here: Bench, count: int) -> None:
         bare, judged = f"bare {Path(command[0]).name}", "judge, cell up: each further test"
         costs = rounds(
             {
-                bare: lambda command=command: here.spawn(command, 5),
-                judged: lambda language=language: here.next_test(language, several),
+                bare: partial(here.spawn, command, 5),
+                judged: partial(here.next_test, language, several),
             },
             count,
         )

@@ -233,9 +233,9 @@ class Report:
 
     def emit(self, file: Path | None) -> None:
         console = Console(highlight=False, markup=False, width=180)
-        console.print(f"{self.name}: {', '.join(f'{key} {_shown(value)}' for key, value in self.host.items())}")
+        console.print(f"*{self.name}: {', '.join(f'{key} {_shown(value)}' for key, value in self.host.items())}*")
         if self.quick:
-            console.print("quick: too few rounds for figures to quote")
+            console.print("\n*quick: too few rounds for figures to quote*")
         for section in self.sections:
             _print_table(console, section.title, section.columns, section.rows)
         if self.goals:
@@ -260,8 +260,11 @@ def _print_table(console: Console, title: str, columns: Sequence[str], rows: lis
         table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(_shown, row))
-    console.print(f"\n{title}")
-    console.print(table)
+    with console.capture() as printed:
+        console.print(table)
+    console.print(f"\n**{title}**\n")
+    # Rich draws the edges that Markdown's box does not have as lines of spaces.
+    console.print("\n".join(line for line in printed.get().splitlines() if line.strip()))
 
 
 def _shown(value: Cell) -> str:
@@ -299,11 +302,16 @@ class Options:
     json: Path | None
 
 
+def parser(doc: str | None) -> argparse.ArgumentParser:
+    """For a benchmark that has options of its own, too."""
+    made = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--quick", action="store_true", help="few rounds: does it run, not what does it cost")
+    made.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE as well")
+    return made
+
+
 def options(doc: str | None) -> Options:
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few rounds: does it run, not what does it cost")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE as well")
-    arguments = parser.parse_args()
+    arguments = parser(doc).parse_args()
     return Options(arguments.quick, arguments.json)
 
 

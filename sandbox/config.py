@@ -10,6 +10,9 @@ from pathlib import Path
 #: Where set-up puts the header that checkers of the testlib kind include.
 TESTLIB = Path(sys.prefix) / "share" / "rkgrade" / "testlib.h"
 
+#: Far above what systems give to accounts, and to their containers as far as these start at 100,000 with 65,536 each.
+UID_BASE = 700_000
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxConfig:
@@ -18,7 +21,7 @@ class SandboxConfig:
     insecure_no_cgroup: bool = False
     """Run without cgroups: memory and CPU of whole process trees are then not limited, and results say so."""
     compile_cache_bytes: int = 2 * 2**30
-    uid_base: int = 700_000
+    uid_base: int = UID_BASE
     """First of the host uids that cells use; 256 for each worker slot, none of which may belong to an account."""
 
     languages: frozenset[str] | None = None

@@ -27,8 +27,11 @@ _BROKEN_PIPE = re.compile(rb"broken ?pipe|\bEPIPE\b", re.IGNORECASE)
 #: What they say when they read from one that nobody writes to any more.
 _END_OF_FILE = re.compile(rb"\bEOFError\b|\bNoSuchElementException\b|\bend of file\b|\bEOF\b", re.IGNORECASE)
 
-#: How Python tells of an error that ended a program, other than one of the last flush, which may follow any exit.
-_UNCAUGHT = b"Traceback (most recent call last)"
+#: How runtimes tell of an error that ended a program, other than one of Python's last flush, which may follow any exit.
+_UNCAUGHT = re.compile(
+    rb"^Traceback \(most recent call last\)|^Exception in thread |^panic: |\bpanicked at\b|\bUnhandled\b|\bUncaught\b",
+    re.MULTILINE,
+)
 
 
 class First(enum.Enum):
@@ -62,7 +65,7 @@ class InteractorEnd:
     over_limit: bool = False
     """A limit of its own ended it."""
     lost_program: bool = False
-    """It answered outside its protocol because it read or wrote when the program had gone."""
+    """It answered outside its protocol because it read or wrote when the program had gone, or learned that it had."""
 
 
 def settle(program: ProgramEnd, interactor: InteractorEnd) -> Verdict:
@@ -125,4 +128,5 @@ def lost_program(evidence: Evidence, stderr: bytes) -> bool:
     """
     if evidence.signal is not None:
         return evidence.signal == SIGPIPE
-    return _UNCAUGHT in stderr and (b"BrokenPipeError" in stderr or b"EOFError" in stderr)
+    lost = _BROKEN_PIPE.search(stderr) or _END_OF_FILE.search(stderr)
+    return bool(evidence.exit_code and lost and _UNCAUGHT.search(stderr))

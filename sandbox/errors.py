@@ -5,10 +5,15 @@ SandboxError
 ├── UnknownLanguage    no such language here
 ├── CheckerRefused     a checker that cannot be built (a fault of the problem, found before any test runs)
 ├── GraderFault        a fault of ours while a program ran: retried, then `internal_error`, never a verdict
+│   ├── NoCell             a cell could not be started
+│   ├── HostOutOfMemory    a program was killed for memory that others took
+│   └── HostRefused        the host refused a system call that the grader needs
 └── Cancelled          whoever asked no longer waits
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 
 class SandboxError(Exception):
@@ -32,7 +37,32 @@ class CheckerRefused(SandboxError):
 
 
 class GraderFault(SandboxError):
-    """A fault of the grader while a program ran."""
+    """A fault of the grader while a program ran; where no class below fits, its warden or its cell misbehaved."""
+
+    cause: ClassVar[str] = "cell"
+    """For those who watch the grader: one of few."""
+
+
+class NoCell(GraderFault):
+    """A cell could not be started."""
+
+    cause = "no_cell"
+
+
+class HostOutOfMemory(GraderFault):
+    """A program was killed for memory that others took."""
+
+    cause = "host_memory"
+
+
+class HostRefused(GraderFault):
+    """The host refused a system call that the grader needs."""
+
+    cause = "host"
+
+
+#: Every cause of a GraderFault.
+FAULT_CAUSES = tuple(kind.cause for kind in (GraderFault, NoCell, HostOutOfMemory, HostRefused))
 
 
 class Cancelled(SandboxError):

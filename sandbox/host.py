@@ -32,6 +32,10 @@ def prepare(config: SandboxConfig) -> HostReport:
     if os.geteuid() != 0:
         raise HostError("cells need root (two uids in each jail, control groups): run as root, or in a container")
     nsjail.binary()
+    try:
+        nsjail.hold_mount_points()
+    except OSError as error:
+        raise HostError(str(error)) from error
     if not Path(languages.PYTHON).exists():
         raise HostError(f"{languages.PYTHON} runs in every cell and is missing: apt-get install python3")
     config.data_dir.mkdir(parents=True, exist_ok=True)

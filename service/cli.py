@@ -1,4 +1,4 @@
-"""`rkgrade serve`, for the one command line whose root is `rl_client/cli.py`.
+"""`rkgrade serve` and `rkgrade worker`, for the one command line whose root is `rl_client/cli.py`.
 
 Flags are the settings of `service.settings` by the same names; a flag wins over its environment variable.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
@@ -22,13 +23,17 @@ from rich.console import Console
 from sandbox.errors import HostError
 from service.app import create_app
 from service.commands import options
-from service.connections import BACKLOG, TellsSeldom, bounded, raise_descriptor_limit
+from service.commands.worker import worker
+from service.connections import ACCEPTED_AT_ONCE, BACKLOG, TellsSeldom, bounded, bounded_websockets, enough_descriptors
+from service.engines.base import Engine
+from service.engines.choice import chosen
 from service.engines.local import LocalEngine
-from service.engines.prepare import local_engine
 from service.logs import configure
 from service.metrics import Metrics
 from service.results import VERSION
-from service.settings import Settings
+from service.rewarding import rewarding
+from service.routes.terminal import MOST_MESSAGE_BYTES
+from service.settings import Settings, without_password
 
 app = typer.Typer()
 
@@ -37,26 +42,41 @@ _FLUSH_S = 5
 
 _log = structlog.get_logger()
 
-
-def _flag(name: str) -> Any:
-    return typer.Option(help=Settings.model_fields[name].description, show_default=False)
+_flag = options.flag
 
 
 @app.command()
 def serve(
     host: Annotated[str | None, _flag("host")] = None,
     port: Annotated[int | None, _flag("port")] = None,
+    tokens_file: Annotated[Path | None, _flag("tokens_file")] = None,
+    insecure_no_token: Annotated[bool | None, _flag("insecure_no_token")] = None,
+    metrics_without_token: Annotated[bool | None, _flag("metrics_without_token")] = None,
+    allowed_hosts: Annotated[str | None, _flag("allowed_hosts")] = None,
     data_dir: Annotated[Path | None, _flag("data_dir")] = None,
     workers: Annotated[int | None, _flag("workers")] = None,
+    redis_url: Annotated[str | None, _flag("redis_url")] = None,
+    store_url: Annotated[str | None, _flag("store_url")] = None,
     queue_size: Annotated[int | None, _flag("queue_size")] = None,
     body_limit_mb: Annotated[int | None, _flag("body_limit_mb")] = None,
+    memory_mb: Annotated[int | None, _flag("memory_mb")] = None,
+    problem_store_mb: Annotated[int | None, _flag("problem_store_mb")] = None,
     problem_cache_mb: Annotated[int | None, _flag("problem_cache_mb")] = None,
     compile_cache_mb: Annotated[int | None, _flag("compile_cache_mb")] = None,
+    store_programs_mb: Annotated[int | None, _flag("store_programs_mb")] = None,
+    store_secret_file: Annotated[Path | None, _flag("store_secret_file")] = None,
+    verdict_cache: Annotated[bool | None, _flag("verdict_cache")] = None,
+    verdict_cache_mb: Annotated[int | None, _flag("verdict_cache_mb")] = None,
+    verdict_cache_s: Annotated[int | None, _flag("verdict_cache_s")] = None,
     languages: Annotated[str | None, _flag("languages")] = None,
     time_factors: Annotated[str | None, _flag("time_factors")] = None,
     checker_cpu_s: Annotated[float | None, _flag("checker_cpu_s")] = None,
     testlib: Annotated[Path | None, _flag("testlib")] = None,
+    job_keep_s: Annotated[int | None, _flag("job_keep_s")] = None,
+    sessions: Annotated[int | None, _flag("sessions")] = None,
+    session_lifetime_s: Annotated[float | None, _flag("session_lifetime_s")] = None,
     drain_timeout_s: Annotated[float | None, _flag("drain_timeout_s")] = None,
+    uid_base: Annotated[int | None, _flag("uid_base")] = None,
     insecure_no_cgroup: Annotated[bool | None, _flag("insecure_no_cgroup")] = None,
     log_level: Annotated[str | None, _flag("log_level")] = None,
     log_format: Annotated[str | None, _flag("log_format")] = None,
@@ -65,13 +85,14 @@ def serve(
     """Serve the grader over HTTP. Every option is also an environment variable: RKGRADE_PORT and so on."""
     settings = options.settings(**locals())
     configure(settings)
+    tokens = options.tokens(settings)
     metrics = Metrics()
     # Checking the host may take a while and start compilers: SIGTERM then unwinds, so that they end with us.
     signal.signal(signal.SIGTERM, _unwind)
     try:
-        descriptors = raise_descriptor_limit()
+        descriptors = enough_descriptors()
         listener = _listen(settings)
-        engine = local_engine(settings, metrics)
+        engine = chosen(settings, metrics)
     except HostError as error:
         options.stop(
             options.GRADER_ERROR, f"this host cannot grade: {error}\n`rkgrade doctor` examines it point by point."
@@ -79,8 +100,12 @@ def serve(
     except OSError as error:
         options.stop(options.GRADER_ERROR, str(error))
     _announce(settings, engine, listener)
-    server = DrainingServer(create_app(settings, engine, metrics), engine, settings, descriptors)
+    application = create_app(settings, engine, metrics, tokens, rewarding())
+    server = DrainingServer(application, engine, settings, descriptors, None if tokens is None else tokens.reload)
     asyncio.run(server.serve(sockets=[listener]))
+
+
+app.command()(worker)
 
 
 class DrainingServer(uvicorn.Server):
@@ -90,8 +115,17 @@ class DrainingServer(uvicorn.Server):
     once. uvicorn alone would close the door instead, and whoever knocks would not learn why.
     """
 
-    def __init__(self, application: FastAPI, engine: LocalEngine, settings: Settings, descriptors: int) -> None:
-        """`descriptors`: how many files this process may open."""
+    def __init__(
+        self,
+        application: FastAPI,
+        engine: Engine,
+        settings: Settings,
+        descriptors: int,
+        on_hangup: Callable[[], None] | None,
+    ) -> None:
+        """`descriptors`: how many files this process may open. `on_hangup`: what SIGHUP asks for; without it, it ends
+        the process as ever.
+        """
         super().__init__(
             uvicorn.Config(
                 application,
@@ -100,19 +134,32 @@ class DrainingServer(uvicorn.Server):
                 server_header=False,
                 lifespan="on",
                 http=bounded(descriptors),
-                backlog=BACKLOG,
+                ws=bounded_websockets(),
+                # Of which a server may keep a hundred times as much as it was sent.
+                ws_per_message_deflate=False,
+                ws_max_size=MOST_MESSAGE_BYTES,
+                backlog=ACCEPTED_AT_ONCE,
                 timeout_graceful_shutdown=_FLUSH_S,
             )
         )
         self._engine = engine
         self._drain_timeout_s = settings.drain_timeout_s
+        self._on_hangup = on_hangup
         self._draining: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._loop.set_exception_handler(TellsSeldom())
+        if self._on_hangup is not None:
+            self._loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
         await super().serve(sockets)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # asyncio has one number for what is kept and for what is accepted at once.
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._loop.call_soon_threadsafe(self._end)
@@ -125,6 +172,8 @@ class DrainingServer(uvicorn.Server):
             self._draining = self._spawn(self._drain())
 
     async def _drain(self) -> None:
+        # A signal comes in whatever context the process was at, be it that of a request.
+        structlog.contextvars.clear_contextvars()
         _log.info("draining", timeout_s=self._drain_timeout_s)
         if not await self._engine.drain(self._drain_timeout_s):
             _log.warning("not all work was done in time; the rest is cancelled")
@@ -147,6 +196,12 @@ def _listen(settings: Settings) -> socket.socket:
         reason = error.strerror if isinstance(error, OSError) else error
         raise OSError(f"--host / RKGRADE_HOST: cannot listen on {settings.host!r}: {reason}") from error
     family, kind, protocol, _, address = info[0]
+    if not (ip_address(address[0]).is_loopback or settings.tokens_file or settings.insecure_no_token):
+        options.stop(
+            options.USAGE_ERROR,
+            f"--host / RKGRADE_HOST: other machines can reach {settings.host}, and could run programs here: "
+            "give clients tokens (--tokens-file / RKGRADE_TOKENS_FILE), or say --insecure-no-token",
+        )
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -157,15 +212,24 @@ def _listen(settings: Settings) -> socket.socket:
     return listener
 
 
-def _announce(settings: Settings, engine: LocalEngine, listener: socket.socket) -> None:
+def _announce(settings: Settings, engine: Engine, listener: socket.socket) -> None:
     out = Console(stderr=True, highlight=False)
     host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    out.print(f"[bold]rkgrade {VERSION}[/] serves on http://{shown}:{port} (docs at /docs)")
-    out.print(f"  sandbox    {engine.sandbox}")
-    if not engine.secure:
-        out.print("  [bold red]insecure[/]   without cgroups: memory and CPU of process trees are not limited")
-    for language in engine.languages:
-        out.print(f"  language   {language.id}: {language.version}", soft_wrap=True)
-    out.print(f"  workers    {settings.workers}")
+    at = f"[{host}]" if ":" in host else host
+    out.print(f"[bold]rkgrade {VERSION}[/] serves on http://{at}:{port} (docs at /docs)")
+    if isinstance(engine, LocalEngine):
+        out.print(f"  sandbox    {engine.sandbox}")
+        if not engine.secure:
+            out.print("  [bold red]insecure[/]   without cgroups: memory and CPU of process trees are not limited")
+        for language in engine.languages:
+            out.print(f"  language   {language.id}: {language.version}", soft_wrap=True)
+        out.print(f"  workers    {settings.workers}")
+    elif settings.redis_url is not None:
+        out.print(
+            f"  queue      {without_password(settings.redis_url.get_secret_value())}, for `rkgrade worker`s",
+            soft_wrap=True,
+        )
+    if not settings.tokens_file:
+        reach = "whoever reaches the port" if settings.insecure_no_token else "every program on this machine"
+        out.print(f"  [bold red]no token[/]   {reach} may use it")
     out.print(f"  data       {settings.data_dir}", soft_wrap=True)

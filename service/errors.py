@@ -1,44 +1,42 @@
-"""Every error the service answers with, in one tree, and the one handler that turns them into problem+json
-(RFC 9457).
+"""Every error the service answers with, in one tree. How they are answered is said in `problem_json`.
 
-    ServiceError
-    ├── MalformedBody        400  the body cannot be decoded: corrupt gzip or zstd, a broken upload
-    ├── NotFound             404  no such problem, no such path
-    ├── MethodNotAllowed     405
-    ├── ClientSilent         408  a large body stopped arriving
-    ├── BodyTooLarge         413  past the body limit, counted after decompression
-    ├── UnsupportedEncoding  415  a Content-Encoding the service does not speak
-    ├── InvalidRequest       422  not JSON, or JSON outside the contract; names the field at fault
-    ├── QueueFull            429  with Retry-After
-    ├── ClientGone           499  nobody reads this one; it ends the work and stands in the log
-    ├── StoredProblemCorrupt 500  what lies in the store is not what its id says
-    ├── InternalError        500  a fault of the service
-    ├── Unavailable          503  shutting down, or no room for another large body; with Retry-After
-    └── DiskFull             507  the data directory takes no more
-
-No answer carries a stack trace, a source or test data.
+ServiceError
+├── MalformedBody        400  the body cannot be decoded: corrupt gzip or zstd, a broken upload
+├── Unauthorized         401  no token, or none that is good here
+├── CrossSite            403  a browser asks on behalf of another site's page
+├── NotFound             404  no such problem, no such path
+│   └── SessionEnded          the session is there no more; says why
+├── MethodNotAllowed     405
+├── ClientSilent         408  a large body stopped arriving
+├── BodyTooLarge         413  past the body limit, counted after decompression
+├── UnsupportedEncoding  415  a Content-Encoding the service does not speak
+├── UnsupportedType      415  a Content-Type other than JSON
+├── Misdirected          421  the Host header names somebody else
+├── InvalidRequest       422  not JSON, or JSON outside the contract; names the field at fault
+├── KeyReused            422  an Idempotency-Key that stands for another request
+├── UpgradeRequired      426  a terminal, asked for by plain HTTP
+├── Conflict             409  a file of a session is not what the request takes it for
+├── JobDeleted           409  what a request waits for was deleted by another one
+├── QueueFull            429  with Retry-After
+├── SessionsFull         429  as many sessions, or commands in one, as may be; with Retry-After
+├── ClientGone           499  nobody reads this one; it ends the work and stands in the log
+├── StoredProblemCorrupt 500  what lies in the store is not what its id says
+├── InternalError        500  a fault of the service
+├── NotOffered           501  what this service, as it was started, does not do
+├── Unavailable          503  shutting down, or no room for another large body; with Retry-After
+├── DeadlinePassed       504  the client's own deadline; nobody waits any more
+└── DiskFull             507  the data directory takes no more
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
-from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field, ValidationError
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
+from pydantic import ValidationError
 
-from service.contract import field_path, mistakes
-
-MEDIA_TYPE = "application/problem+json"
-
-#: Errors listed in one answer: enough to mend a request by, and no flood for a body with 10,000 mistakes.
-_MOST_ERRORS = 20
+from service.contract import mistakes
 
 #: Past so many mistakes none is named: pydantic tells of all or none, at half a kilobyte each.
 _MOST_TOLD = 1000
@@ -55,28 +53,6 @@ class FieldError:
     detail: str
 
 
-class ProblemDetails(BaseModel):
-    """RFC 9457, with the extensions `field`, `errors` and `request_id`."""
-
-    type: str = Field(description="`urn:rkgrade:error:` and a name that does not change.")
-    title: str
-    status: int
-    detail: str = Field(description="What is wrong with this request, for people.")
-    field: str | None = Field(None, description="The first field at fault.")
-    errors: list[FieldError] | None = Field(None, description="Every mistake that was found, up to a bound.")
-    request_id: str | None = Field(None, description="As in the header X-Request-ID and in the log.")
-
-
-#: OpenAPI's word on every answer that is an error.
-DOCUMENTED: dict[int | str, dict[str, Any]] = {
-    code: {
-        "description": description,
-        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
-    }
-    for code, description in ((422, "Invalid"), ("4XX", "Refused"), ("5XX", "Failed"))
-}
-
-
 class ServiceError(Exception):
     """Anything the service answers a request with in place of a result."""
 
@@ -90,29 +66,20 @@ class ServiceError(Exception):
         *,
         errors: Sequence[FieldError] = (),
         headers: Mapping[str, str] | None = None,
+        retry_after_s: int | None = None,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.errors = tuple(errors)
         self.headers = dict(headers or {})
+        if retry_after_s is not None:
+            self.headers["Retry-After"] = str(retry_after_s)
 
-    def response(self, request_id: str | None = None) -> Response:
-        """The error as application/problem+json."""
-        content = ProblemDetails(
-            type=f"urn:rkgrade:error:{self.type}",
-            title=self.title,
-            status=self.status,
-            detail=self.detail,
-            field=self.errors[0].field if self.errors else None,
-            errors=list(self.errors[:_MOST_ERRORS]) or None,
-            request_id=request_id,
-        )
-        return Response(
-            content.model_dump_json(exclude_none=True),
-            status_code=self.status,
-            headers=self.headers,
-            media_type=MEDIA_TYPE,
-        )
+    def apart(self) -> Self:
+        """The same without a traceback, which holds all that was in hand where it was raised."""
+        other = type(self).__new__(type(self), *self.args)
+        other.__dict__.update(self.__dict__)
+        return other
 
 
 class MalformedBody(ServiceError):
@@ -121,10 +88,34 @@ class MalformedBody(ServiceError):
     title = "The body cannot be decoded"
 
 
+class Unauthorized(ServiceError):
+    status = 401
+    type = "unauthorized"
+    title = "A token is needed"
+
+
+class CrossSite(ServiceError):
+    status = 403
+    type = "cross-site"
+    title = "The request comes from another site"
+
+
 class NotFound(ServiceError):
     status = 404
     type = "not-found"
     title = "There is no such thing here"
+
+
+class SessionEnded(NotFound):
+    """Its time, its CPU time or its client's patience is over."""
+
+    type = "session-ended"
+    title = "The session has ended"
+
+    def __init__(self, ended: str) -> None:
+        """`ended`: why, in the words of the metric `rkgrade_sessions_total`."""
+        super().__init__(f"the session has ended: {ended}")
+        self.ended = ended
 
 
 class MethodNotAllowed(ServiceError):
@@ -139,6 +130,12 @@ class ClientSilent(ServiceError):
     title = "The body stopped arriving"
 
 
+class Conflict(ServiceError):
+    status = 409
+    type = "conflict"
+    title = "The session's files are not like that"
+
+
 class BodyTooLarge(ServiceError):
     status = 413
     type = "body-too-large"
@@ -149,6 +146,18 @@ class UnsupportedEncoding(ServiceError):
     status = 415
     type = "unsupported-encoding"
     title = "The Content-Encoding is not supported"
+
+
+class UnsupportedType(ServiceError):
+    status = 415
+    type = "unsupported-type"
+    title = "The Content-Type is not supported"
+
+
+class Misdirected(ServiceError):
+    status = 421
+    type = "misdirected"
+    title = "The Host header names another service"
 
 
 class InvalidRequest(ServiceError):
@@ -162,13 +171,41 @@ class InvalidRequest(ServiceError):
         return cls(f"{field}: {detail}", errors=[FieldError(field, detail)])
 
 
+class JobDeleted(ServiceError):
+    status = 409
+    type = "job-deleted"
+    title = "The job was deleted"
+
+    def __init__(self) -> None:
+        super().__init__("the job under this key was deleted (DELETE /jobs/{id}) before it was done")
+
+
+class KeyReused(ServiceError):
+    status = 422
+    type = "key-reused"
+    title = "The key stands for another request"
+
+    def __init__(self) -> None:
+        detail = "this key came with another request before; a new request takes a new one"
+        super().__init__(detail, errors=[FieldError("Idempotency-Key", detail)])
+
+
+class UpgradeRequired(ServiceError):
+    status = 426
+    type = "upgrade-required"
+    title = "A WebSocket is needed"
+
+
 class QueueFull(ServiceError):
     status = 429
     type = "queue-full"
     title = "The queue is full"
 
-    def __init__(self, detail: str, *, retry_after_s: int) -> None:
-        super().__init__(detail, headers={"Retry-After": str(retry_after_s)})
+
+class SessionsFull(ServiceError):
+    status = 429
+    type = "sessions-full"
+    title = "There is no room for more"
 
 
 class ClientGone(ServiceError):
@@ -186,13 +223,28 @@ class InternalError(ServiceError):
     pass
 
 
+class NotOffered(ServiceError):
+    status = 501
+    type = "not-offered"
+    title = "This service does not do that"
+
+
 class Unavailable(ServiceError):
     status = 503
     type = "unavailable"
     title = "The service does not take work now"
 
     def __init__(self, detail: str, *, retry_after_s: int = 5) -> None:
-        super().__init__(detail, headers={"Retry-After": str(retry_after_s)})
+        super().__init__(detail, retry_after_s=retry_after_s)
+
+
+class DeadlinePassed(ServiceError):
+    status = 504
+    type = "deadline-passed"
+    title = "The deadline has passed"
+
+    def __init__(self) -> None:
+        super().__init__("the deadline that came with this request passed before its result was there")
 
 
 class DiskFull(ServiceError):
@@ -225,42 +277,3 @@ def invalid_fields(errors: Sequence[FieldError]) -> InvalidRequest:
     if len(errors) > 1:
         detail += f" (and {len(errors) - 1} more)"
     return InvalidRequest(detail, errors=errors)
-
-
-def _from_http(error: HTTPException, request: Request) -> ServiceError:
-    if error.status_code == 404:
-        return NotFound(f"nothing is served at {request.url.path}")
-    if error.status_code == 405:
-        return MethodNotAllowed(f"{request.url.path} does not take {request.method}", headers=error.headers)
-    if error.status_code < 500:
-        return MalformedBody(str(error.detail) or HTTPStatus(error.status_code).phrase)
-    return InternalError("the service failed at this request; its log says more")
-
-
-def add_handlers(app: FastAPI, count: Callable[[str], None]) -> None:
-    """Make every error of `app` a problem+json answer, and `count` each by its type."""
-
-    def answer(request: Request, error: ServiceError) -> Response:
-        count(error.type)
-        return error.response(getattr(request.state, "request_id", None))
-
-    async def on_service_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, ServiceError)
-        return answer(request, error)
-
-    async def on_http_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        return answer(request, _from_http(error, request))
-
-    async def on_parameter_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        found = [FieldError(field_path(e["loc"][1:]) or None, e["msg"]) for e in error.errors()]
-        return answer(request, invalid_fields(found))
-
-    async def on_fault(request: Request, error: Exception) -> Response:
-        return answer(request, InternalError("the service failed at this request; its log says more"))
-
-    app.add_exception_handler(ServiceError, on_service_error)
-    app.add_exception_handler(HTTPException, on_http_error)
-    app.add_exception_handler(RequestValidationError, on_parameter_error)
-    app.add_exception_handler(Exception, on_fault)

@@ -18,9 +18,11 @@ from sandbox.verdicts import Verdict
 from service import contract
 from service.engines.base import Graded, Job
 from service.extraction import extract
-from service.results import Outcome, graded
+from service.results import Outcome, again, graded
 from service.scoring import score, score_unrun
 from service.stores.loaded import LoadedProblems
+from service.verdicts.cache import VerdictCache
+from service.verdicts.keeping import Keeping
 
 
 class LimitsRefused(Exception):
@@ -30,12 +32,21 @@ class LimitsRefused(Exception):
 class Grading:
     """Grades one job at a time on one judge."""
 
-    def __init__(self, judge: Judge, problems: LoadedProblems, *, graders: Mapping[str, contract.GraderInfo]) -> None:
-        """`graders`: by language id, what results say of the grader."""
+    def __init__(
+        self,
+        judge: Judge,
+        problems: LoadedProblems,
+        *,
+        graders: Mapping[str, contract.GraderInfo],
+        verdicts: VerdictCache | None = None,
+    ) -> None:
+        """`graders`: by language id, what results say of the grader. `verdicts`: where results are kept; None where
+        each program is run.
+        """
         self._judge = judge
         self._problems = problems
         self._graders = graders
-        self._cells_counted = 0
+        self._verdicts = verdicts
 
     def grade(self, job: Job, *, queue_s: float, cancel_fd: int | None, on_test: OnTest | None = None) -> Graded:
         """Blocks until the result is there, calling `on_test` with each test's as it ends.
@@ -44,6 +55,7 @@ class Grading:
         is allowed, and Cancelled as soon as `cancel_fd` is readable.
         """
         request = job.request
+        problem_cached = job.problem_id in self._problems
         loaded = self._problems.get(job.problem_id)
         problem = loaded.measured_in(request.length_unit)
         try:
@@ -58,22 +70,39 @@ class Grading:
             assert request.completion is not None
             names = {name.lower() for name in (language.id, language.name, *language.aliases)}
             source = extract(request.completion, request.extraction, names)
+        grader = self._graders[language.id]
         if source is None:
             outcome = Outcome(score_unrun(_lengths(problem), "format_error"), _all(problem, Verdict.SKIPPED))
+            keeping = None
         else:
             submission = Submission(problem, language.id, source.encode(), limits, Stop(request.stop))
+            keeping = self._keeping(submission, request, grader)
+            if keeping is not None and (known := keeping.known()) is not None:
+                tally = self._judge.take_tally()
+                return again(job, known, queue_s=queue_s, tally=tally, problem_cached=problem_cached)
             outcome = self._judged(submission, request.taxonomy, cancel_fd, on_test)
-        return graded(
+        tally = self._judge.take_tally()
+        done = graded(
             job,
             replace(outcome, plan=loaded.plan),
-            grader=self._graders[language.id],
+            grader=grader,
             queue_s=queue_s,
-            cells_started=self._cells_since_last(),
+            tally=tally,
+            problem_cached=problem_cached,
+            verdict_cached=None if keeping is None else False,
         )
+        if keeping is not None and not tally.faults:
+            keeping.keep(outcome, done.result)
+        return done
 
-    def _cells_since_last(self) -> int:
-        started, self._cells_counted = self._judge.cells_started - self._cells_counted, self._judge.cells_started
-        return started
+    def _keeping(
+        self, submission: Submission, request: contract.GradeRequest, grader: contract.GraderInfo
+    ) -> Keeping | None:
+        """None where its result is neither looked for nor kept."""
+        if self._verdicts is None or request.fresh:
+            return None
+        limits = self._judge.limits_here(submission.language, submission.limits)
+        return Keeping(self._verdicts, replace(submission, limits=limits), request, grader)
 
     def _judged(
         self,
@@ -95,6 +124,7 @@ class Grading:
         return Outcome(
             score=points,
             tests=tests,
+            limits=judgement.limits,
             compile=judgement.compile,
             compile_s=judgement.compile_s,
             run_s=judgement.run_s,

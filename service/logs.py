@@ -9,6 +9,7 @@ import logging
 import sys
 import time
 import uuid
+from http import HTTPStatus
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,6 +19,9 @@ from service.settings import Settings
 _log = structlog.get_logger()
 
 _MOST_ID_CHARS = 128
+
+#: What an answer begins with; that of a WebSocket that is accepted has no status of its own.
+_ANSWERS = ("http.response.start", "websocket.accept", "websocket.http.response.start")
 
 
 def configure(settings: Settings) -> None:
@@ -68,7 +72,7 @@ class RequestLog:
         self._access_log = access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         identifier = _sent_id(scope) or uuid.uuid4().hex
@@ -80,9 +84,9 @@ class RequestLog:
 
         async def send_with_id(message: Message) -> None:
             nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", identifier.encode())]
+            if message["type"] in _ANSWERS:
+                status = message.get("status", HTTPStatus.SWITCHING_PROTOCOLS)
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", identifier.encode())]
             await send(message)
 
         try:
@@ -91,7 +95,7 @@ class RequestLog:
             if self._access_log:
                 _log.info(
                     "request",
-                    method=scope["method"],
+                    method=scope.get("method", "GET"),
                     path=scope["path"],
                     status=status,
                     seconds=round(time.monotonic() - begun_s, 4),

@@ -21,6 +21,9 @@ from service.intake import Intake
 
 _AGAIN_S = 5.0
 
+#: How often it is looked for a first language, where workers are elsewhere.
+_FIRST_S = 0.5
+
 #: Internal errors in a row from which no more grades should be sent here until one goes well.
 _MOST_FAULTS = 5
 
@@ -41,11 +44,21 @@ class Readiness:
     def __init__(self, engine: Engine, intake: Intake) -> None:
         self._engine = engine
         self._intake = intake
-        self._programs = {language.id: language.self_test for language in engine.languages}
-        self._open = {name: f"{name}: A+B has not been graded yet" for name in self._programs}
+        self._programs: dict[str, str] = {}
+        self._open: dict[str, str] = {}
+        self._meet()
+
+    def _meet(self) -> None:
+        """Languages come with the hosts that offer them."""
+        for language in self._engine.languages:
+            if language.id not in self._programs:
+                self._programs[language.id] = language.self_test
+                self._open[language.id] = f"{language.id}: A+B has not been graded yet"
 
     def reasons(self) -> list[str]:
         """Why grades should not be sent here now; empty where they may."""
+        # What is offered by now counts: a host may have come since somebody looked.
+        self._meet()
         status = self._engine.status()
         reasons = list(self._open.values())
         if status.draining:
@@ -64,10 +77,13 @@ class Readiness:
         Does not return.
         """
         while True:
-            await self._grade(list(self._open))
-            while not self._faulty():
-                await asyncio.sleep(_AGAIN_S)
-            await self._grade(list(self._programs)[:1])
+            if self._open:
+                await self._grade(list(self._open))
+            while not self._faulty() and not self._open:
+                await asyncio.sleep(_AGAIN_S if self._programs else _FIRST_S)
+                self._meet()
+            if not self._open:
+                await self._grade(list(self._programs)[:1])
 
     async def _grade(self, languages: Sequence[str]) -> None:
         while True:
@@ -84,7 +100,7 @@ class Readiness:
 
     async def _try(self, language: str) -> None:
         request = contract.GradeRequest(
-            problem=_A_PLUS_B, language=language, source=self._programs[language], detail="outputs"
+            problem=_A_PLUS_B, language=language, source=self._programs[language], detail="outputs", fresh=True
         )
         try:
             job = await self._intake.job(request, arrived_s=time.monotonic())

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import get_args
 
-from sandbox.problem import CompileResult, TestResult
+from sandbox.problem import CompileResult, Limits, TestResult
+from sandbox.tally import Tally
 from sandbox.verdicts import Verdict
 from service import contract
 from service.engines.base import Graded, Job, Summary
+from service.growth import Fit, growth
 from service.points import Plan, award, plan
 from service.scoring import Score, score
 from service.stores.problems import ProblemStore, ProblemStoreError
@@ -29,6 +31,8 @@ class Outcome:
 
     score: Score
     tests: Sequence[TestResult]
+    limits: Limits | None = None
+    """Those that the tests were run under; None where it never came to that."""
     compile: CompileResult | None = None
     compile_s: float = 0.0
     run_s: float = 0.0
@@ -36,8 +40,20 @@ class Outcome:
     """How the problem gives points, if it does."""
 
 
-def graded(job: Job, outcome: Outcome, *, grader: contract.GraderInfo, queue_s: float, cells_started: int) -> Graded:
-    """The finished result, to be sent now: `total_s` ends here. `cells_started`: for it, and since the last one."""
+def graded(
+    job: Job,
+    outcome: Outcome,
+    *,
+    grader: contract.GraderInfo,
+    queue_s: float,
+    tally: Tally,
+    problem_cached: bool | None = None,
+    verdict_cached: bool | None = None,
+) -> Graded:
+    """The finished result, to be sent now: `total_s` ends here. `tally`: of what was met for it, and since the last
+    one. `problem_cached`: whether the problem was loaded already, where that was asked. `verdict_cached`: False where
+    an earlier result was looked for.
+    """
     request, points, compiled = job.request, outcome.score, outcome.compile
     ran = points.verdict not in get_args(contract.Unrun)
     earned = award(outcome.plan, outcome.tests, ran=ran) if outcome.plan is not None else None
@@ -69,11 +85,9 @@ def graded(job: Job, outcome: Outcome, *, grader: contract.GraderInfo, queue_s: 
             for one in earned.parts
         ),
         tests=tuple(_row(test, request.detail) for test in outcome.tests),
-        compile=None
-        if compiled is None
-        else contract.CompileRow(
-            ok=compiled.ok, cpu_s=compiled.cpu_s, cached=compiled.cached, message=compiled.message
-        ),
+        limits=None if outcome.limits is None else _limits(outcome.limits),
+        growth=None if outcome.limits is None else _growth(outcome.tests, outcome.limits),
+        compile=compile_row(compiled),
         timing=contract.Timing(
             queue_s=queue_s,
             compile_s=outcome.compile_s,
@@ -87,14 +101,66 @@ def graded(job: Job, outcome: Outcome, *, grader: contract.GraderInfo, queue_s: 
         verdict=points.verdict,
         category=points.category,
         tests=dict(Counter(str(test.verdict) for test in outcome.tests)),
-        compile_cached=None if compiled is None else compiled.cached,
+        compile_cache=compile_cache(compiled),
+        provoked=sum(test.provoked for test in outcome.tests),
         reruns=sum(test.reruns for test in outcome.tests),
         queue_s=queue_s,
         compile_s=outcome.compile_s,
         run_s=outcome.run_s,
-        cells_started=cells_started,
+        cells_started=tally.cells_started,
+        cpu_s=sum(test.cpu_s or 0.0 for test in outcome.tests),
+        wall_s=sum(test.wall_s or 0.0 for test in outcome.tests),
+        problem_cached=problem_cached,
+        verdict_cached=verdict_cached,
+        oom_kills=tally.oom_kills,
+        host_oom_kills=tally.host_oom_kills,
+        fault=next((test.message for test in outcome.tests if test.verdict is Verdict.INTERNAL_ERROR), ""),
+        sandbox_faults=dict(tally.faults),
     )
     return Graded(result.model_dump_json().encode(), summary)
+
+
+def again(job: Job, known: contract.GradeResult, *, queue_s: float, tally: Tally, problem_cached: bool) -> Graded:
+    """The result of an earlier grade, as the answer to this one: what is its request's own, and when, is this one's."""
+    compiled = known.compile
+    result = known.model_copy(
+        update={
+            "id": job.request.id,
+            "index": job.index,
+            "compile": None if compiled is None else compiled.model_copy(update={"cpu_s": 0.0, "cached": True}),
+            "timing": contract.Timing(
+                queue_s=queue_s, compile_s=0.0, run_s=0.0, total_s=time.monotonic() - job.arrived_s, cached=True
+            ),
+        }
+    )
+    summary = Summary(
+        language=known.language,
+        verdict=known.verdict,
+        category=known.category,
+        tests=dict(Counter(str(test.verdict) for test in known.tests)),
+        compile_cache=None,
+        provoked=0,
+        reruns=0,
+        queue_s=queue_s,
+        compile_s=0.0,
+        run_s=0.0,
+        cells_started=tally.cells_started,
+        problem_cached=problem_cached,
+        verdict_cached=True,
+        oom_kills=tally.oom_kills,
+        host_oom_kills=tally.host_oom_kills,
+        sandbox_faults=dict(tally.faults),
+    )
+    return Graded(result.model_dump_json().encode(), summary)
+
+
+def compile_cache(compiled: CompileResult | None) -> str | None:
+    """As of `Summary`."""
+    if compiled is None:
+        return None
+    if not compiled.cached:
+        return "miss"
+    return "shared" if compiled.shared else "hit"
 
 
 def fault(job: Job, store: ProblemStore, *, grader: contract.GraderInfo, message: str) -> Graded:
@@ -117,7 +183,38 @@ def fault(job: Job, store: ProblemStore, *, grader: contract.GraderInfo, message
     nothing = Score(Verdict.INTERNAL_ERROR, None, None, {"R_inf": None}, ())
     points = score(tests, job.request.taxonomy) if tests else nothing
     queue_s = time.monotonic() - job.accepted_s
-    return graded(job, Outcome(points, tests, plan=points_plan), grader=grader, queue_s=queue_s, cells_started=0)
+    return graded(job, Outcome(points, tests, plan=points_plan), grader=grader, queue_s=queue_s, tally=Tally())
+
+
+def compile_row(compiled: CompileResult | None) -> contract.CompileRow | None:
+    if compiled is None:
+        return None
+    return contract.CompileRow(
+        ok=compiled.ok,
+        cpu_s=compiled.cpu_s,
+        cached=compiled.cached,
+        message=compiled.message,
+        timed_out=compiled.timed_out,
+    )
+
+
+def _limits(limits: Limits) -> contract.LimitsRow:
+    return contract.LimitsRow(
+        cpu_s=limits.cpu_s,
+        wall_s=limits.effective_wall_s,
+        memory_bytes=limits.memory_bytes,
+        output_bytes=limits.output_bytes,
+        processes=limits.processes,
+    )
+
+
+def _growth(tests: Sequence[TestResult], limits: Limits) -> contract.GrowthRow | None:
+    found = growth(tests, cpu_limit_s=limits.cpu_s, memory_limit_bytes=limits.memory_bytes)
+    return None if found is None else contract.GrowthRow(cpu=_fit(found.cpu), memory=_fit(found.memory))
+
+
+def _fit(fit: Fit | None) -> contract.FitRow | None:
+    return None if fit is None else contract.FitRow.model_validate(fit, from_attributes=True)
 
 
 def _row(test: TestResult, detail: contract.Detail) -> contract.TestRow:
@@ -134,8 +231,10 @@ def _row(test: TestResult, detail: contract.Detail) -> contract.TestRow:
         signal=test.signal,
         score=test.score,
         message=test.message,
+        provoked=test.provoked,
         reruns=test.reruns,
         stdout_tail=test.stdout_tail.decode("utf-8", "replace") if shown else None,
         stderr_tail=test.stderr_tail.decode("utf-8", "replace") if shown else None,
+        output_tail=test.output_tail.decode("utf-8", "replace") if shown and test.output_tail is not None else None,
         checker_message=test.checker_message if shown else None,
     )

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+from tests.data_dirs import data_dir
 from tests.serving import Server, assert_nothing_left, serving
+
+# A busy machine is no finding, and what passed once does not fail another day by chance.
+settings.register_profile("tests", deadline=None, derandomize=True, database=None)
+settings.load_profile("tests")
+
+# A shell has what it runs in the background ignore SIGINT, and so would every command that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED = Path(os.environ.get("RKGRADE_SHARED") or Path(__file__).parents[2] / "shared")
 
@@ -29,13 +39,8 @@ def corpus() -> Path:
 
 @pytest.fixture(scope="session")
 def grader_data_dir() -> Iterator[Path]:
-    """Shared by all servers of the session, so that headers are built once.
-
-    Not below pytest's own directory, which is closed to the users that cells run as.
-    """
-    with tempfile.TemporaryDirectory(prefix="rkgrade-tests-") as name:
-        directory = Path(name)
-        directory.chmod(0o755)
+    """Shared by all servers of the session."""
+    with data_dir() as directory:
         yield directory
 
 

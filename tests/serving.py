@@ -9,12 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import psutil
+
+#: What is asked twice is run twice, unless a test's own flags say otherwise: most tests are about what is run.
+ENVIRONMENT = {"RKGRADE_VERDICT_CACHE": "off"}
 
 READY_WITHIN_S = 180.0
 GONE_WITHIN_S = 15.0
@@ -25,31 +28,44 @@ LANGUAGES = ("--languages", "python,python-exec,c,cpp,cpp20")
 RKGRADE = Path(sys.executable).with_name("rkgrade")
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A running `rkgrade serve`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A command of the grader's that has been started, and goes on."""
 
-    url: str
     process: subprocess.Popen[bytes]
-    data_dir: Path
     log: Path
 
     def workers(self) -> list[psutil.Process]:
-        return [
-            child
-            for child in psutil.Process(self.process.pid).children()
-            if "service.engines.worker" in child.cmdline()
-        ]
+        found = []
+        for child in psutil.Process(self.process.pid).children():
+            # Others come and go, such as compilers that are asked for their versions.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if "service.engines.worker" in child.cmdline():
+                    found.append(child)
+        return found
 
     def family(self) -> list[psutil.Process]:
-        """Every process the server has, itself first."""
+        """Every process it has, itself first."""
         own = psutil.Process(self.process.pid)
         return [own, *own.children(recursive=True)]
 
     def end(self) -> int:
-        """SIGTERM, and what the server's exit status is."""
+        """SIGTERM, and what the exit status is."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server(Running):
+    """A running `rkgrade serve`."""
+
+    url: str
+    data_dir: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host(Running):
+    """A running `rkgrade worker`."""
 
 
 def poll(condition: Callable[[], object], within_s: float, what: str) -> None:
@@ -81,11 +97,43 @@ def assert_nothing_left(family: list[psutil.Process]) -> None:
 
 
 @contextlib.contextmanager
-def serving(data_dir: Path, log: Path, *flags: str, descriptors: int | None = None) -> Iterator[Server]:
-    """A server on a free port, ready; killed at the end where the test has not ended it.
+def working(
+    redis_url: str, data_dir: Path, log: Path, *flags: str, environment: Mapping[str, str] | None = None
+) -> Iterator[Host]:
+    """A `rkgrade worker`, on its way up; killed at the end where the test has not ended it. `environment`: variables
+    that it has beside this process's."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [str(RKGRADE), "worker", "--data-dir", str(data_dir), *LANGUAGES, *flags],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env={**os.environ, **ENVIRONMENT, **(environment or {}), "RKGRADE_REDIS_URL": redis_url},
+        )
+    try:
+        yield Host(process=process, log=log)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(30)
 
-    `descriptors`: how many files it may open at most.
+
+@contextlib.contextmanager
+def serving(
+    data_dir: Path,
+    log: Path,
+    *flags: str,
+    descriptors: int | None = None,
+    redis_url: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    until_ready: bool = True,
+) -> Iterator[Server]:
+    """A server on a free port, ready unless told otherwise; killed at the end where the test has not ended it.
+
+    `descriptors`: how many files it may open at most. `redis_url`: where its work goes, else it does that itself.
+    `environment`: variables that it has beside this process's.
     """
+    queue = {} if redis_url is None else {"RKGRADE_REDIS_URL": redis_url}
     limited = () if descriptors is None else ("prlimit", f"--nofile={descriptors}:{descriptors}")
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -93,10 +141,12 @@ def serving(data_dir: Path, log: Path, *flags: str, descriptors: int | None = No
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
+            env={**os.environ, **ENVIRONMENT, **(environment or {}), **queue},
         )
     try:
-        server = Server(_url(process, log), process, data_dir, log)
-        poll(lambda: _ready(server), READY_WITHIN_S, "ready")
+        server = Server(url=_url(process, log), process=process, data_dir=data_dir, log=log)
+        if until_ready:
+            poll(lambda: _ready(server), READY_WITHIN_S, "ready")
         yield server
     finally:
         if process.poll() is None:

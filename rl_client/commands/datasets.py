@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
-import signal
-import sys
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import Progress
 
+from rl_client.commands import sources
+from rl_client.commands.ending import GRADER_ERROR, SOME_SKIPPED, USAGE_ERROR, interruptible, stop
+from rl_client.commands.sources import Directories, Files, Limit, Offset, PresetOption, Split, Tests, TokenFile
 from rl_client.datasets import importing, kattis
-from rl_client.datasets.base import DatasetError, Entry, Reader, readers
+from rl_client.datasets.base import DatasetError, Reader, readers
 from rl_client.datasets.importing import Account, Candidate, Skipped
 from rl_client.datasets.outputs import Output
-from rl_client.datasets.row import RowError
-from rl_client.datasets.rows import read_rows
-from rl_client.datasets.sinks import FileSink, GraderSink, NoSink, Sink, SinkError
+from rl_client.datasets.sinks import FileSink, GraderSink, NoSink, Sink
+from rl_client.errors import GraderError
 from service.contract import Problem
-
-SOME_SKIPPED = 1
-USAGE_ERROR = 2
-GRADER_ERROR = 3
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -43,7 +37,6 @@ SkippedFile = Annotated[
     typer.Option("--skipped", metavar="FILE", help="Write which rows were skipped, one JSON a line."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Read everything, put it nowhere, print counts.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=0, help="Read this many rows at most.")]
 
 
 @app.callback()
@@ -53,8 +46,9 @@ def import_() -> None:
 
 @app.command("kattis")
 def import_kattis(
-    directories: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Packages: problem.yaml, data/ ...")],
+    directories: Directories,
     to: To = None,
+    token_file: TokenFile = None,
     out: Out = None,
     map_file: Map = None,
     skipped_file: SkippedFile = None,
@@ -63,8 +57,8 @@ def import_kattis(
     """Kattis problem packages, each a folder; without --to and --out they are printed."""
     if to is None and out is None and not dry_run:
         out = Path("-")
-    candidates = (Candidate(directory, None, partial(_read_package, directory)) for directory in directories)
-    _import(candidates, None, to, out, map_file, skipped_file, dry_run)
+    candidates = (Candidate(directory, None, partial(sources.read_package, directory)) for directory in directories)
+    _import(candidates, None, to, token_file, out, map_file, skipped_file, dry_run)
 
 
 def read_kattis(directory: Path) -> Problem:
@@ -72,91 +66,43 @@ def read_kattis(directory: Path) -> Problem:
     try:
         return kattis.read_package(directory)
     except DatasetError as error:
-        _stop(USAGE_ERROR, str(error))
-
-
-def _read_package(directory: Path) -> Entry:
-    try:
-        return Entry(kattis.read_package(directory), directory.resolve().name)
-    except DatasetError as error:
-        place = "" if error.path == directory else f"{error.path.relative_to(directory)}: "
-        raise RowError("malformed", f"{place}{error.reason}") from None
+        stop(USAGE_ERROR, str(error))
 
 
 def _row_command(reader: Reader) -> Callable[..., None]:
     """The command of a reader of rows."""
 
     def command(
-        files: Annotated[
-            list[Path], typer.Argument(metavar="FILE...", help="parquet, jsonl (.gz, .zst), arrow or feather.")
-        ],
+        files: Files,
         to: To = None,
+        token_file: TokenFile = None,
         out: Out = None,
         map_file: Map = None,
         skipped_file: SkippedFile = None,
-        preset: Annotated[
-            Literal["official", "strict"],
-            typer.Option(help="official: judge as the set's own grader does; strict: as a contest would."),
-        ] = "official",
-        tests: Annotated[
-            Path | None, typer.Option(metavar="DIR", help="Folder of the tests that the set keeps apart from its rows.")
-        ] = None,
-        split: Annotated[
-            list[str] | None,
-            typer.Option(metavar="COLUMN=VALUE", help="Only rows with this value in this column; repeatable."),
-        ] = None,
-        offset: Annotated[int, typer.Option(min=0, help="Pass over this many rows first.")] = 0,
+        preset: PresetOption = "official",
+        tests: Tests = None,
+        split: Split = None,
+        offset: Offset = 0,
         limit: Limit = None,
         dry_run: DryRun = False,
     ) -> None:
-        where = dict(_condition(one) for one in split or ())
         if to is None and out is None and not dry_run:
-            _stop(USAGE_ERROR, "say where to: --to URL, --out FILE or --dry-run")
-        columns = (*reader.columns, *where)
+            stop(USAGE_ERROR, "say where to: --to URL, --out FILE or --dry-run")
+        rows = sources.rows(files, reader, preset, tests, split, offset, limit)
+        _import(rows.candidates(), rows.total_bytes, to, token_file, out, map_file, skipped_file, dry_run)
 
-        def candidates() -> Generator[Candidate, None, None]:
-            behind = 0
-            records = (record for file in files for record in read_rows(file, columns))
-            at: Path | None = None
-            for candidate in importing.candidates_of(
-                records, reader, preset, where=where, folder=tests, offset=offset, limit=limit
-            ):
-                if at is not None and candidate.path != at:
-                    behind += at.stat().st_size
-                at = candidate.path
-                yield Candidate(candidate.path, candidate.number, candidate.read, behind + candidate.done_bytes)
-
-        for file in files:
-            if not file.is_file():
-                _stop(USAGE_ERROR, f"{file}: no such file")
-        if tests is not None and not tests.is_dir():
-            _stop(USAGE_ERROR, f"{tests}: no such directory")
-        total = sum(file.stat().st_size for file in files)
-        _import(candidates(), total, to, out, map_file, skipped_file, dry_run)
-
-    command.__doc__ = f"{reader.title}."
-    if reader.join is None:
-        shown = inspect.signature(command, eval_str=True)
-        kept = [one for name, one in shown.parameters.items() if name != "tests"]
-        command.__signature__ = shown.replace(parameters=kept)  # type: ignore[attr-defined]
-    return command
+    return sources.fitted(command, reader)
 
 
 for _name, _reader in readers().items():
     app.command(_name)(_row_command(_reader))
 
 
-def _condition(text: str) -> tuple[str, str]:
-    column, equals, value = text.partition("=")
-    if not column or not equals:
-        _stop(USAGE_ERROR, f"--split needs COLUMN=VALUE, not {text!r}")
-    return column, value
-
-
 def _import(
     candidates: Generator[Candidate, None, None],
     total_bytes: int | None,
     to: str | None,
+    token_file: Path | None,
     out: Path | None,
     map_file: Path | None,
     skipped_file: Path | None,
@@ -164,46 +110,32 @@ def _import(
 ) -> None:
     """Run an import, say what it came to, and end the command with its status."""
     if [to is not None, out is not None, dry_run].count(True) != 1:
-        _stop(USAGE_ERROR, "--to, --out and --dry-run exclude each other")
-    before = signal.signal(signal.SIGTERM, _unwind)
+        stop(USAGE_ERROR, "--to, --out and --dry-run exclude each other")
+    if to is None and token_file is not None:
+        stop(USAGE_ERROR, "--token-file is of use with --to alone")
+    to = None if to is None else sources.grader("--to", to)
+    token = sources.token(token_file) if to is not None else None
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     try:
-        with ExitStack() as stack:
+        with interruptible("ended; no file was written"), ExitStack() as stack:
             # Files are closed now, not whenever the frames of an error are collected.
             stack.enter_context(closing(candidates))
             mapping = stack.enter_context(Output(map_file)) if map_file is not None else None
             skips = stack.enter_context(Output(skipped_file)) if skipped_file is not None else None
             sink: Sink = NoSink()
             if to is not None:
-                sink = stack.enter_context(GraderSink(to))
+                sink = stack.enter_context(GraderSink(to, token=token))
             elif out is not None:
                 sink = FileSink(stack.enter_context(Output(out)))
-            progress = stack.enter_context(_bar(console))
+            progress = stack.enter_context(sources.bar(console))
             watcher = _Watcher(progress, total_bytes, mapping, skips)
             account = importing.run(candidates, sink, watcher)
     except DatasetError as error:
-        _stop(USAGE_ERROR, str(error))
-    except SinkError as error:
-        _stop(GRADER_ERROR, str(error))
-    except KeyboardInterrupt:
-        _stop(128 + signal.SIGINT, "ended; no file was written")
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        stop(USAGE_ERROR, str(error))
+    except GraderError as error:
+        stop(GRADER_ERROR, str(error))
     _tell(account, dry_run, console)
     raise typer.Exit(SOME_SKIPPED if account.skipped else 0)
-
-
-def _bar(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 class _Watcher:
@@ -244,13 +176,3 @@ def _tell(account: Account, dry_run: bool, console: Console) -> None:
             typer.echo(line)
         else:
             console.print(line)
-
-
-def _unwind(number: int, frame: FrameType | None) -> NoReturn:
-    """SIGTERM: unwind, so that no half-written file stays."""
-    raise SystemExit(128 + number)
-
-
-def _stop(code: int, message: str) -> NoReturn:
-    print(f"rkgrade: {message}", file=sys.stderr)
-    raise typer.Exit(code)

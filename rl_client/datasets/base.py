@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from rl_client import datasets
 from rl_client.datasets.row import Row
+from rl_client.datasets.submissions import Submission, SubmissionReader
 from service.contract import PROBLEMS, Problem
 
 Preset = Literal["official", "strict"]
@@ -45,6 +46,8 @@ class Entry:
     """What the data set calls it, such as `847_J`; empty where it has no name."""
     labels: Mapping[str, Label] = field(default_factory=dict)
     """What the set knows of it beside the problem: difficulty, source ..."""
+    submissions: tuple[Submission, ...] = ()
+    """Programs that the set says are right or wrong; read only where they are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class Reader:
     """One row's problem. Raises RowError, and pydantic.ValidationError where the contract refuses the problem."""
     join: Callable[[Row, Path], Mapping[str, Any]] | None = None
     """Of a set that keeps tests apart from its rows: further columns of a row, from the folder that holds them."""
+    submissions: SubmissionReader | None = None
+    """Of a set that has right, or wrong, programs in its rows."""
 
 
 def build(**fields: Any) -> Problem:

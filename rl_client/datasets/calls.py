@@ -42,6 +42,16 @@ def json_lines(text: Any, where: str) -> list[Any]:
     ]
 
 
+def gradable_calls(tests: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:
+    """The tests, where they tell programs apart. Raises RowError.
+
+    One answer may be null; where all are, a function that does nothing would be accepted.
+    """
+    if all(test["expected"] is None for test in tests):
+        raise RowError("no tests", f"{where}: every answer is null")
+    return tests
+
+
 def refuse_integer_keys(value: Any, where: str) -> None:
     """Raise RowError where a dict has keys that JSON made strings of integers.
 

@@ -5,12 +5,14 @@ Source: `contest_problem.proto` and the solution tester of github.com/google-dee
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.limits import memory_mb_of_bytes, seconds
 from rl_client.datasets.row import Row
-from rl_client.datasets.stdio import StdioTests, gradable, paired, stdio_test
+from rl_client.datasets.stdio import StdioTests, gradable, stdio_test
+from rl_client.datasets.submissions import Submission, SubmissionReader, submission
 
 _SUITES = ("public", "private", "generated")
 
@@ -19,6 +21,11 @@ _CPU_S = 10.0
 _MEMORY_MB = 288
 
 _OFFICIAL_COMPARE = {"type": "tokens", "case_sensitive": False, "float_absolute": 1e-5}
+
+
+#: By the protocol's numbers; its JSON has the names of the enumeration.
+_LANGUAGES = ("unknown", "py2", "cpp", "py3", "java")
+_NAMES = dict(zip(("UNKNOWN_LANGUAGE", "PYTHON", "CPP", "PYTHON3", "JAVA"), _LANGUAGES, strict=True))
 
 
 def read(row: Row, preset: Preset) -> Entry:
@@ -41,16 +48,26 @@ def read(row: Row, preset: Preset) -> Entry:
 
 
 def _suite(row: Row, suite: str) -> StdioTests:
-    """A struct of two lists in the published files, a list of structs in the protocol's own JSON."""
-    column = f"{suite}_tests"
-    if isinstance(row.values.get(column), list):
-        return [stdio_test(test, f"{suite}/{index}") for index, test in enumerate(row.rows(column))]
-    return paired(row.row(column), "input", "output", suite)
+    return [stdio_test(test, f"{suite}/{index}") for index, test in enumerate(row.rows(f"{suite}_tests"))]
 
 
 def _files(row: Row) -> dict[str, Any]:
     names = {name: row.text(name) for name in ("input_file", "output_file")}
     return {name: value for name, value in names.items() if value}
+
+
+def submissions(row: Row) -> Iterator[Submission]:
+    """Right and wrong programs."""
+    for column, correct in (("solutions", True), ("incorrect_solutions", False)):
+        for index, one in enumerate(row.rows(column)):
+            language = _language(one.values.get("language"))
+            yield submission(f"{column}[{index}]", column, correct, language, one.values.get("solution"))
+
+
+def _language(value: Any) -> str:
+    if isinstance(value, int) and 0 <= value < len(_LANGUAGES):
+        return _LANGUAGES[value]
+    return _NAMES.get(str(value), str(value))
 
 
 READER = Reader(
@@ -72,4 +89,5 @@ READER = Reader(
         "output_file",
     ),
     read=read,
+    submissions=SubmissionReader(("solutions", "incorrect_solutions"), submissions),
 )

@@ -6,12 +6,14 @@ the original judge, in milliseconds and megabytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.limits import memory_mb, milliseconds
 from rl_client.datasets.row import Row, RowError
 from rl_client.datasets.stdio import gradable, stdio_test
+from rl_client.datasets.submissions import Submission, SubmissionReader, submission
 
 #: Where a row names no limit.
 _CPU_S = 2.0
@@ -47,6 +49,14 @@ def _checker(row: Row, preset: Preset) -> dict[str, Any]:
     return _OFFICIAL_COMPARE
 
 
+def submissions(row: Row) -> Iterator[Submission]:
+    """Right and wrong programs; their text is `code`, in some copies of the set `solution`."""
+    for column, correct in (("correct_submissions", True), ("incorrect_submissions", False)):
+        for index, one in enumerate(row.rows(column)):
+            text = one.values.get("code") or one.values.get("solution")
+            yield submission(f"{column}[{index}]", column, correct, one.text("language") or "", text)
+
+
 READER = Reader(
     name="codecontests-plus",
     title="CodeContests+ (ByteDance-Seed/Code-Contests-Plus), 1x to 5x",
@@ -62,4 +72,5 @@ READER = Reader(
         "true_negative_rate",
     ),
     read=read,
+    submissions=SubmissionReader(("correct_submissions", "incorrect_submissions"), submissions),
 )

@@ -5,13 +5,15 @@ Source: the published rows, and the rewards of github.com/rllm-org/rllm for what
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rl_client.datasets.base import Entry, Preset, Reader, build
-from rl_client.datasets.calls import function_name, json_lines, refuse_integer_keys
-from rl_client.datasets.input_output import problem_of
+from rl_client.datasets.calls import function_name, gradable_calls, json_lines, refuse_integer_keys
+from rl_client.datasets.input_output import problem_of, unwrapped
 from rl_client.datasets.row import Row, RowError, parse_json
 from rl_client.datasets.stdio import gradable, stdio_test
+from rl_client.datasets.submissions import Submission, SubmissionReader, solutions
 
 #: rLLM's for tests in LiveCodeBench's form, and for all others.
 _LCB_CPU_S = 6.0
@@ -54,10 +56,10 @@ def _judging(kind: str, preset: Preset) -> dict[str, Any]:
 def _of_list(row: Row, tests: list[Row]) -> dict[str, Any]:
     types = {test.text("testtype") or test.text("type") or "stdin" for test in tests}
     if types <= _STDIN:
-        return {"kind": "stdio", "tests": gradable((stdio_test(test) for test in tests), "tests")}
+        return {"kind": "stdio", "tests": gradable((_stdin(test) for test in tests), "tests")}
     if types <= _CALL:
         name = function_name(_named(row, tests[0]), "metadata.func_name")
-        return {"kind": "call", "tests": [_call(test) for test in tests], "function": name}
+        return {"kind": "call", "tests": gradable_calls(_calls(tests), "tests"), "function": name}
     raise RowError("unsupported", f"tests: of the types {', '.join(sorted(types))}")
 
 
@@ -68,23 +70,42 @@ def _named(row: Row, first: Row) -> Any:
     own = first.row("metadata")
     if own is not None and own.values.get("func_name") is not None:
         return own.values["func_name"]
-    metadata = row.values.get("metadata")
-    if isinstance(metadata, str):
-        metadata = row.json("metadata")
+    metadata = row.json("metadata")
     return metadata.get("func_name") if isinstance(metadata, dict) else None
 
 
-def _call(test: Row) -> dict[str, Any]:
-    """LiveCodeBench's form, an argument a line; or arguments and answer as data."""
-    given, wanted = test.values.get("input"), test.values.get("output")
-    if isinstance(given, str) and isinstance(wanted, str):
-        args, expected = json_lines(given, test.where("input")), parse_json(wanted, test.where("output"))
-    elif isinstance(given, list) and "output" in test.values:
-        args, expected = given, wanted
+def _stdin(test: Row) -> dict[str, str]:
+    """Texts, or lists of their lines."""
+    lines = {name: "\n".join(test.values[name]) for name in ("input", "output") if _are_lines(test.values.get(name))}
+    return stdio_test(Row({**test.values, **lines}, test.path))
+
+
+def _are_lines(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(line, str) for line in value)
+
+
+def _calls(tests: list[Row]) -> list[dict[str, Any]]:
+    """LiveCodeBench's form, an argument a line; or arguments and answers as data, these as APPS has them."""
+    if all(isinstance(test.values.get(name), str) for test in tests for name in ("input", "output")):
+        given = [json_lines(test.values["input"], test.where("input")) for test in tests]
+        wanted = [parse_json(test.values["output"], test.where("output")) for test in tests]
     else:
-        raise test.fault("input", "input and output must both be text of JSON values, or a list and a value")
-    refuse_integer_keys(args, test.where("input"))
-    return {"args": args, "expected": expected}
+        for test in tests:
+            if not isinstance(test.values.get("input"), list) or "output" not in test.values:
+                raise test.fault("input", "input and output must both be text of JSON values, or a list and a value")
+        given = [test.values["input"] for test in tests]
+        wanted = unwrapped([test.values["output"] for test in tests])
+    for test, args in zip(tests, given, strict=True):
+        refuse_integer_keys(args, test.where("input"))
+    return [{"args": args, "expected": expected} for args, expected in zip(given, wanted, strict=True)]
+
+
+def submissions(row: Row) -> Iterator[Submission]:
+    """Right programs in Python, a list or its JSON; many of them stand in a code fence."""
+    content = row.json("solutions") or []
+    if not isinstance(content, list):
+        raise row.fault("solutions", f"must hold a list, not {type(content).__name__}")
+    return solutions(content, "solutions")
 
 
 READER = Reader(
@@ -92,4 +113,5 @@ READER = Reader(
     title="DeepCoder-Preview (agentica-org/DeepCoder-Preview-Dataset)",
     columns=("tests", "metadata"),
     read=read,
+    submissions=SubmissionReader(("solutions",), submissions),
 )

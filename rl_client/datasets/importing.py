@@ -6,11 +6,10 @@ reason. Knows neither files nor terminals.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,7 +20,8 @@ from rl_client.datasets.base import Entry, Preset, Reader
 from rl_client.datasets.row import Fault, Row, RowError
 from rl_client.datasets.rows import Record
 from rl_client.datasets.sinks import Answer, Parcel, Sink
-from service.contract import canonical_chunks, mistakes
+from rl_client.encoded import EncodedProblem
+from service.contract import mistakes
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,10 @@ class Skipped:
     reason: str
 
     def __str__(self) -> str:
+        """For a terminal: what of the row's text would command it stands there as an escape."""
         place = str(self.path) if self.number is None else f"{self.path} row {self.number}"
-        return f"{place}: {self.reason}"
+        told = f"{place}: {self.reason}"
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in told)
 
     def as_json(self) -> bytes:
         return _json(
@@ -86,7 +88,7 @@ class Watcher(Protocol):
 
 
 def run(candidates: Iterable[Candidate], sink: Sink, watcher: Watcher) -> Account:
-    """Import every candidate. Raises DatasetError, SinkError."""
+    """Import every candidate. Raises DatasetError, GraderError."""
     account = Account()
 
     def settle(answers: Iterator[Answer]) -> None:
@@ -94,9 +96,9 @@ def run(candidates: Iterable[Candidate], sink: Sink, watcher: Watcher) -> Accoun
             ticket: _Ticket = answer.parcel.ticket
             if answer.refusal is None:
                 account.imported += 1
-                account.distinct.add(answer.parcel.problem_id)
+                account.distinct.add(answer.parcel.problem.id)
                 account.tests += ticket.tests
-                account.content_bytes += len(answer.parcel.content)
+                account.content_bytes += len(answer.parcel.problem.content)
                 account.kinds[ticket.kind] += 1
                 watcher.imported(ticket.line)
             else:
@@ -127,16 +129,22 @@ def candidates_of(
     folder: Path | None = None,
     offset: int = 0,
     limit: int | None = None,
+    submissions: bool = False,
 ) -> Iterator[Candidate]:
     """Rows whose columns have the values `where` asks for; of these, `limit` at most from number `offset` on.
 
-    `folder` is where a reader with a `join` finds what belongs to its rows.
+    `folder` is where a reader with a `join` finds what belongs to its rows. `submissions` has those of each row read,
+    too.
     """
+
+    def reading(load: Callable[[], dict[str, Any]]) -> Callable[[], Entry]:
+        return partial(_read, load, reader, preset, folder, submissions)
+
     matching = 0
     for record in records:
         if limit is not None and matching >= offset + limit:
             return
-        read: Callable[[], Entry] = partial(_read, record.load, reader, preset, folder)
+        read = reading(record.load)
         if where:
             try:
                 values = record.load()
@@ -145,7 +153,7 @@ def candidates_of(
             else:
                 if any(_shown(values.get(name)) != value for name, value in where.items()):
                     continue
-                read = partial(_read, partial(dict, values), reader, preset, folder)
+                read = reading(partial(dict, values))
         matching += 1
         if matching > offset:
             yield Candidate(record.path, record.number, read, record.done_bytes)
@@ -155,11 +163,16 @@ def _shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _read(load: Callable[[], dict[str, Any]], reader: Reader, preset: Preset, folder: Path | None) -> Entry:
+def _read(
+    load: Callable[[], dict[str, Any]], reader: Reader, preset: Preset, folder: Path | None, submissions: bool
+) -> Entry:
     row = Row(load())
     if reader.join is not None and folder is not None:
         row = Row({**row.values, **reader.join(row, folder)})
-    return reader.read(row, preset)
+    entry = reader.read(row, preset)
+    if submissions and reader.submissions is not None:
+        entry = replace(entry, submissions=tuple(reader.submissions.read(row)))
+    return entry
 
 
 def _fail(error: RowError) -> Entry:
@@ -175,29 +188,33 @@ class _Ticket:
     line: bytes
 
 
-def _parcel(candidate: Candidate) -> Parcel:
-    """Raises RowError."""
+def encoded(candidate: Candidate) -> tuple[Entry, EncodedProblem]:
+    """What a candidate holds, and its problem as it is stored. Raises RowError."""
     try:
         entry = candidate.read()
-        content = b"".join(canonical_chunks(entry.problem))
+        return entry, EncodedProblem.of(entry.problem)
     except ValidationError as error:
         place, sentence = mistakes(error)[0]
         raise RowError("refused", f"{place}: {sentence}" if place else sentence) from None
     except RecursionError:
         raise RowError("undecodable", "data nested too deeply") from None
+
+
+def _parcel(candidate: Candidate) -> Parcel:
+    """Raises RowError."""
+    entry, encoded_problem = encoded(candidate)
     problem = entry.problem
-    identifier = f"sha256:{hashlib.sha256(content).hexdigest()}"
     mapped = {
         "file": str(candidate.path),
         "row": candidate.number,
         "key": entry.key,
-        "problem_id": identifier,
+        "problem_id": encoded_problem.id,
         "kind": problem.kind,
         "tests": len(problem.tests),
         "labels": dict(entry.labels),
     }
     ticket = _Ticket(candidate.path, candidate.number, problem.kind, len(problem.tests), _json(mapped))
-    return Parcel(identifier, content, ticket)
+    return Parcel(encoded_problem, ticket)
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

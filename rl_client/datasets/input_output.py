@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rl_client.datasets.calls import function_name, refuse_integer_keys
+from rl_client.datasets.calls import function_name, gradable_calls, refuse_integer_keys
 from rl_client.datasets.row import Row, RowError
 from rl_client.datasets.stdio import gradable
 
@@ -21,26 +21,33 @@ def read_input_output(row: Row, name: str = "input_output") -> dict[str, Any]:
 
 def problem_of(content: Row) -> dict[str, Any]:
     """The same of an object with `inputs`, `outputs` and, of calls, `fn_name`. Raises RowError."""
-    inputs, outputs = content.items("inputs"), content.items("outputs")
-    if len(inputs) != len(outputs):
-        raise content.fault("inputs", f"{len(inputs)} of them, but {len(outputs)} outputs")
-    if not inputs:
-        raise RowError("no tests", f"{content.path}: no tests")
     if content.values.get("fn_name") is None:
-        return {"kind": "stdio", "tests": _stdio(content, inputs, outputs)}
+        return stdio_problem(content, "inputs", "outputs")
+    inputs, outputs = _pair(content, "inputs", "outputs")
     name = function_name(content.values["fn_name"], content.where("fn_name"))
     return {"kind": "call", "tests": _calls(content, inputs, outputs), "function": name}
 
 
-def _stdio(content: Row, inputs: list[Any], outputs: list[Any]) -> list[dict[str, str]]:
+def stdio_problem(content: Row, given: str, wanted: str) -> dict[str, Any]:
+    """The same of an object with two lists of these names; each text may be a list of lines. Raises RowError."""
+    inputs, outputs = _pair(content, given, wanted)
     tests = [
         {
-            "input": _joined(given, content.where(f"inputs[{index}]")),
-            "output": _joined(wanted, content.where(f"outputs[{index}]")),
+            "input": _joined(one, content.where(f"{given}[{index}]")),
+            "output": _joined(other, content.where(f"{wanted}[{index}]")),
         }
-        for index, (given, wanted) in enumerate(zip(inputs, outputs, strict=True))
+        for index, (one, other) in enumerate(zip(inputs, outputs, strict=True))
     ]
-    return gradable(tests, content.path)
+    return {"kind": "stdio", "tests": gradable(tests, content.path)}
+
+
+def _pair(content: Row, given: str, wanted: str) -> tuple[list[Any], list[Any]]:
+    inputs, outputs = content.items(given), content.items(wanted)
+    if len(inputs) != len(outputs):
+        raise content.fault(given, f"{len(inputs)} of them, but {len(outputs)} {wanted}")
+    if not inputs:
+        raise RowError("no tests", f"{content.path}: no tests")
+    return inputs, outputs
 
 
 def _joined(value: Any, where: str) -> str:
@@ -53,14 +60,22 @@ def _joined(value: Any, where: str) -> str:
 
 
 def _calls(content: Row, inputs: list[Any], outputs: list[Any]) -> list[dict[str, Any]]:
-    # The sets' grader takes an output `x` as well as `[x]` for an answer `[x]`. Most rows wrap every answer so; where
-    # they all are lists of one, that one is what the function returns.
-    wrapped = all(isinstance(wanted, list) and len(wanted) == 1 for wanted in outputs)
     tests = []
-    for index, (given, wanted) in enumerate(zip(inputs, outputs, strict=True)):
+    for index, (given, wanted) in enumerate(zip(inputs, unwrapped(outputs), strict=True)):
         where = content.where(f"inputs[{index}]")
         if not isinstance(given, list):
             raise RowError("malformed", f"{where}: must be a list of arguments, not {type(given).__name__}")
         refuse_integer_keys(given, where)
-        tests.append({"args": given, "expected": wanted[0] if wrapped else wanted})
-    return tests
+        tests.append({"args": given, "expected": wanted})
+    return gradable_calls(tests, content.path)
+
+
+def unwrapped(answers: list[Any]) -> list[Any]:
+    """What a function is to return.
+
+    The sets' grader takes an output `x` as well as `[x]` for an answer `[x]`. Most rows wrap every answer so; where all
+    of them are lists of one, that one is what the function returns.
+    """
+    if all(isinstance(answer, list) and len(answer) == 1 for answer in answers):
+        return [answer[0] for answer in answers]
+    return answers

@@ -4,9 +4,9 @@ Source of the format: https://www.kattis.com/problem-package-format/spec/legacy 
 
 What is read: `problem.yaml` (type, validation, limits), `.timelimit`, the output validator with its arguments, and all
 `.in` with their `.ans` below `data/sample` and `data/secret`. Time limit: `limits.time_limit`, else `.timelimit`, else
-2 s; memory limit: `limits.memory`, else 256 MiB (Kattis itself would give 2048). Each test counts by itself: the scores
-of test groups are no part of a problem here. Whatever else would change what a program is given, or how its output is
-judged, is refused rather than left out.
+2 s; memory limit: `limits.memory`, else 256 MiB (Kattis itself would give 2048); of scoring problems, what tests and
+their folders are worth (`rl_client.datasets.kattis_points`). Whatever else would change what a program is given, or how
+its output is judged, is refused rather than left out.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from rl_client.datasets import kattis_points
 from rl_client.datasets.base import DatasetError, build, read_text
 from rl_client.datasets.kattis_programs import PackageProgram, read_program
 from service.contract import Checker, ExactChecker, Problem, ProblemLimits, TokensChecker, mistakes
 
 _DEFAULT_TIME_S = 2.0
 
-_LEGACY = frozenset({"legacy", "legacy-icpc"})
+LEGACY = frozenset({"legacy", "legacy-icpc"})
 _INTERACTIVE = "interactive"
 _MULTI_PASS = "multi-pass"
+_SCORING = "scoring"
 
 #: Of a problem of several passes that does not say.
 _DEFAULT_PASSES = 2
@@ -49,7 +51,7 @@ def read_package(directory: Path) -> Problem:
     config_path = directory / "problem.yaml"
     if not config_path.is_file():
         raise DatasetError(config_path, "missing, so this is no Kattis problem package")
-    config = _read_yaml(config_path)
+    config = read_yaml(config_path)
     types = _types(config_path, config)
     _refuse_unsupported(directory)
     validator = _validator(directory, config, types)
@@ -60,11 +62,15 @@ def read_package(directory: Path) -> Problem:
         if case.arguments != cases[0].arguments:
             reason = "validator arguments that differ from test to test are not supported"
             raise DatasetError(case.arguments_path, reason)
+    judging = _judging(config_path if not cases[0].arguments else cases[0].arguments_path, validator, flags, types)
+    tests: list[dict[str, Any]] = [{"input": case.input, "output": case.answer, "name": case.name} for case in cases]
+    if _SCORING in types:
+        judging |= _with_points(directory, config, validator, judging, tests)
     try:
         return build(
-            tests=[{"input": case.input, "output": case.answer, "name": case.name} for case in cases],
+            tests=tests,
             limits=_limits(directory, config_path, config),
-            **_judging(config_path if not cases[0].arguments else cases[0].arguments_path, validator, flags, types),
+            **judging,
             **_passes(config_path, config, types),
         )
     except ValidationError as error:
@@ -84,7 +90,7 @@ class _Settings:
         """These settings, with those of the file put over them, if there is such a file."""
         if not path.is_file():
             return self
-        content = _read_yaml(path)
+        content = read_yaml(path)
         if content.get("args"):
             raise DatasetError(path, "command-line arguments for programs (args) are not supported")
         for key in _VALIDATOR_KEYS:
@@ -148,7 +154,17 @@ def _read_case(root: Path, data: Path, path: Path, settings: _Settings) -> _Case
     )
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def format_version(directory: Path) -> str:
+    """The version of the format that a package is in. Raises DatasetError."""
+    return _version(read_yaml(directory / "problem.yaml"))
+
+
+def _version(config: dict[str, Any]) -> str:
+    return str(config.get("problem_format_version") or "legacy")
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The map in a file of a package; an empty file is an empty one. Raises DatasetError."""
     try:
         content = yaml.safe_load(read_text(path))
     except yaml.MarkedYAMLError as error:
@@ -164,14 +180,38 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 
 def _types(config_path: Path, config: dict[str, Any]) -> frozenset[str]:
-    """What of `interactive` and `multi-pass` the problem is. Scores are left out: each test counts by itself."""
+    """What of `interactive`, `multi-pass` and `scoring` the problem is."""
     kind = config.get("type") or "pass-fail"
     types = set(map(str, kind)) if isinstance(kind, list) else set(str(kind).split())
     if "submit-answer" in types:
         raise DatasetError(config_path, "submit-answer problems are not supported: nothing is run in them")
     if _INTERACTIVE in str(config.get("validation") or "").split():
         types.add(_INTERACTIVE)
-    return frozenset(types & {_INTERACTIVE, _MULTI_PASS})
+    return frozenset(types & {_INTERACTIVE, _MULTI_PASS, _SCORING})
+
+
+def _with_points(
+    directory: Path,
+    config: dict[str, Any],
+    validator: PackageProgram | None,
+    judging: dict[str, Any],
+    tests: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """The problem's groups, and its checker or interactor with what a full score is; tests get their points."""
+    version = _version(config)
+    legacy = version in LEGACY
+    if not legacy and version != "2025-09":
+        raise DatasetError(directory / "problem.yaml", f"scores of the format {version} are not supported")
+    scores = validator is not None and (
+        "score" in str(config.get("validation") or "").split() if legacy else validator.mentions("score.txt")
+    )
+    names = [test["name"] for test in tests]
+    given = kattis_points.points(directory / "data", names, read_yaml, legacy=legacy, scores=scores)
+    for index, (points, group) in given.tests.items():
+        tests[index] |= {"points": points, "group": group}
+    judged_by = "interactor" if judging["kind"] == _INTERACTIVE else "checker"
+    full_score = {} if given.full_score is None else {judged_by: judging[judged_by] | {"full_score": given.full_score}}
+    return {"groups": given.groups, **full_score}
 
 
 def _refuse_unsupported(directory: Path) -> None:
@@ -191,7 +231,7 @@ def _holds_something(folder: Path) -> bool:
 def _validator(directory: Path, config: dict[str, Any], types: frozenset[str]) -> PackageProgram | None:
     """The package's own output validator; None where the default one judges."""
     root, one, several = directory.resolve(), directory / "output_validator", directory / "output_validators"
-    if str(config.get("problem_format_version") or "legacy") in _LEGACY:
+    if _version(config) in LEGACY:
         validation = str(config.get("validation") or "default").split()
         if validation[:1] == ["default"]:
             return None
@@ -201,7 +241,7 @@ def _validator(directory: Path, config: dict[str, Any], types: frozenset[str]) -
         # There is no `validation` any more: a validator that is there is used, and its folder is one program.
         return read_program(one, root)
     elif not _holds_something(several):
-        if types:
+        if types - {_SCORING}:
             raise DatasetError(one, "missing, though the problem's type needs a validator of its own")
         return None
     programs = sorted(path for path in several.iterdir() if path.name[:1] != ".") if several.is_dir() else []
@@ -215,7 +255,7 @@ def _judging(
 ) -> dict[str, Any]:
     """`kind`, and the checker or interactor."""
     if validator is None:
-        if types:
+        if types := types - {_SCORING}:
             raise DatasetError(path, f"{' and '.join(sorted(types))}, but without a validator of its own")
         return {"kind": "stdio", "checker": _checker(path, flags)}
     program = {"type": "kattis", **validator.fields(), "flags": flags}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,10 @@ _HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx"})
 class PackageProgram:
     language: str
     files: dict[str, str]
+
+    def mentions(self, name: str) -> bool:
+        """Whether a file is named in its sources, by itself and not as the end of a longer name."""
+        return any(re.search(rf"(?<![\w.]){re.escape(name)}", text) for text in self.files.values())
 
     def fields(self) -> dict[str, Any]:
         """As a checker or an interactor has them on the wire."""

@@ -12,6 +12,9 @@ from typing import Any, Final
 #: The least memory the contract takes. A smaller limit is raised to it: it is below what any interpreter needs.
 _LEAST_MEMORY_MB: Final = 16
 
+#: More of any unit than the contract takes.
+_MOST: Final = 10**30
+
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "milliseconds": 1e-3}
 _MIB = {"": 1.0, "mb": 1.0, "mib": 1.0, "megabyte": 1.0, "megabytes": 1.0, "kb": 2**-10, "kilobytes": 2**-10}
@@ -56,4 +59,5 @@ def _quantity(text: str, units: dict[str, float]) -> float | None:
 def _positive(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
         return None
-    return float(value)
+    # Integers may be beyond all floats; no limit of that size is taken either way.
+    return float(min(value, _MOST))

@@ -14,7 +14,7 @@ import zlib
 from typing import Any
 
 from rl_client.datasets.base import Entry, Preset, Reader, build
-from rl_client.datasets.calls import function_name, json_lines
+from rl_client.datasets.calls import function_name, gradable_calls, json_lines
 from rl_client.datasets.row import Row, RowError, parse_json
 from rl_client.datasets.stdio import gradable, stdio_test
 
@@ -65,7 +65,7 @@ def read(row: Row, preset: Preset) -> Entry:
         test
         for suite, content in (
             ("public", row.json("public_test_cases")),
-            ("private", private_tests(row.text("private_test_cases") or "", "private_test_cases")),
+            ("private", _private(row)),
         )
         for test in _named(suite, content)
     ]
@@ -79,6 +79,12 @@ def read(row: Row, preset: Preset) -> Entry:
     if erratum is not None:
         labels["erratum"] = erratum
     return Entry(problem, key, labels)
+
+
+def _private(row: Row) -> Any:
+    if isinstance(content := row.values.get("private_test_cases"), list):
+        return content
+    return private_tests(row.text("private_test_cases") or "", "private_test_cases")
 
 
 def private_tests(text: str, where: str) -> Any:
@@ -140,14 +146,17 @@ def _problem(row: Row, tests: list[tuple[str, Row]]) -> dict[str, Any]:
         return {
             "kind": "call",
             "function": f"Solution.{function_name(name, 'metadata.func_name')}",
-            "tests": [
-                {
-                    "args": json_lines(test.values.get("input"), test.where("input")),
-                    "expected": parse_json(test.needed_text("output"), test.where("output")),
-                    "name": name,
-                }
-                for name, test in tests
-            ],
+            "tests": gradable_calls(
+                [
+                    {
+                        "args": json_lines(test.values.get("input"), test.where("input")),
+                        "expected": parse_json(test.needed_text("output"), test.where("output")),
+                        "name": name,
+                    }
+                    for name, test in tests
+                ],
+                "test_cases",
+            ),
         }
     raise RowError("malformed", f"testtype: {', '.join(sorted(map(str, types)))}; must be stdin or functional alone")
 

@@ -6,19 +6,20 @@ The rows do not name the function. It is the one that the reference solution def
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.evalplus import script_problem, suite
 from rl_client.datasets.row import Row, RowError
+from rl_client.datasets.submissions import Submission, SubmissionReader, solutions
 
 _DEFINED = re.compile(r"^def[ \t]+(\w+)", re.MULTILINE)
 
 
 def read(row: Row, preset: Preset) -> Entry:
     """One row. The presets do not differ: the suite itself says what is equal, and how near."""
-    script = suite(row)
     function = _function(row)
-    problem = build(**script_problem(script, function))
+    problem = build(**script_problem(suite(row, function), function))
     labels = {"function": function}
     source = row.text("source_file")
     return Entry(problem, str(row.label("task_id")), labels | ({"source_file": source} if source else {}))
@@ -32,9 +33,16 @@ def _function(row: Row) -> str:
     raise RowError("malformed", "code: defines no function that test_list calls")
 
 
+def submissions(row: Row) -> Iterator[Submission]:
+    """The right program."""
+    text = row.text("code")
+    return solutions([text] if text else [], "code")
+
+
 READER = Reader(
     name="mbpp-plus",
     title="MBPP+ (evalplus/mbppplus)",
     columns=("task_id", "code", "source_file", "test_list", "test", "plus_input"),
     read=read,
+    submissions=SubmissionReader((), submissions),
 )

@@ -6,7 +6,10 @@ checks. Knows no data set.
 
 from __future__ import annotations
 
+import ast
 import json
+import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -80,13 +83,26 @@ class Row:
         return value
 
     def rows(self, name: str) -> list[Row]:
-        """A list of structs; null and an absent column are an empty one."""
+        """A list of structs, or, as the library `datasets` keeps such a list, a struct of lists of one length; null and
+        an absent column are an empty one."""
+        if isinstance(struct := self.values.get(name), dict):
+            return self._transposed(name, struct)
         found = []
         for index, value in enumerate(self.items(name)):
             if not isinstance(value, dict):
                 raise self.fault(f"{name}[{index}]", f"must be a struct, not {_kind(value)}")
             found.append(Row(value, self.where(f"{name}[{index}]")))
         return found
+
+    def _transposed(self, name: str, struct: dict[str, Any]) -> list[Row]:
+        columns = Row(struct, self.where(name))
+        lists = {key: columns.items(key) for key, items in struct.items() if items is not None}
+        first = next(iter(lists), "")
+        for key, items in lists.items():
+            if len(items) != len(lists[first]):
+                raise columns.fault(first, f"{len(lists[first])} of them, but {len(items)} {key}")
+        rows = zip(*lists.values(), strict=True)
+        return [Row(dict(zip(lists, one, strict=True)), f"{columns.path}[{index}]") for index, one in enumerate(rows)]
 
     def row(self, name: str) -> Row | None:
         """A struct, or null."""
@@ -98,15 +114,21 @@ class Row:
         return Row(value, self.where(name))
 
     def json(self, name: str) -> Any:
-        """What a column of JSON text stands for. Null and blank text are None."""
+        """What a column of JSON text stands for; in copies of a set it may stand there itself. Null and blank text are
+        None."""
+        if isinstance(value := self.values.get(name), (dict, list)):
+            return value
         text = self.text(name)
         if text is None or not text.strip():
             return None
         return parse_json(text, self.where(name))
 
     def label(self, name: str) -> str | int | float | bool | None:
-        """A value to be passed on for people and programs to read; what is no scalar is left out."""
+        """A value to be passed on for people and programs to read; what is no scalar, or no number of JSON's, is left
+        out."""
         value = self.values.get(name)
+        if isinstance(value, float) and not math.isfinite(value):
+            return None
         return value if isinstance(value, (str, int, float, bool)) else None
 
     def where(self, name: str) -> str:
@@ -125,6 +147,21 @@ def parse_json(text: str, where: str) -> Any:
         raise RowError("undecodable", f"{where}: JSON nested too deeply") from None
     except ValueError as error:
         raise RowError("undecodable", f"{where}: not JSON: {error}") from None
+
+
+def parse_literal(text: str, where: str) -> Any:
+    """JSON, or what Python's `repr` makes of such data. Raises RowError."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        with warnings.catch_warnings():
+            # Of escapes in others' strings, which mean what they always did.
+            warnings.simplefilter("ignore")
+            return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise RowError("undecodable", f"{where}: neither JSON nor a literal of Python") from None
 
 
 def _kind(value: object) -> str:

@@ -6,16 +6,15 @@ first two, `verification_info` and `metadata` are text of JSON or of Python's li
 
 from __future__ import annotations
 
-import ast
-import json
-import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from rl_client.datasets.base import Entry, Preset, Reader, build
-from rl_client.datasets.calls import entry_point, function_name, refuse_integer_keys
+from rl_client.datasets.calls import entry_point, function_name, gradable_calls, refuse_integer_keys
 from rl_client.datasets.limits import memory_mb, memory_mb_of_bytes, seconds
-from rl_client.datasets.row import Row, RowError
+from rl_client.datasets.row import Row, RowError, parse_literal
 from rl_client.datasets.stdio import gradable, stdio_test
+from rl_client.datasets.submissions import Submission, SubmissionReader, solutions
 
 #: genesys limits no test, but gives 120 s to all of a program's tests together.
 _OFFICIAL_CPU_S = 120.0
@@ -55,9 +54,12 @@ def _problem(row: Row, info: Row) -> dict[str, Any]:
         names = {str(test.values.get("fn_name")) for test in tests}
         if len(names) != 1:
             raise RowError("unsupported", f"verification_info.test_cases: of {len(names)} functions")
+        language = info.text("language") or "python"
+        if language.lower().rstrip("0123456789.") not in ("python", "py"):
+            raise info.fault("language", f"calls are made to functions of Python, not of {language}", "unsupported")
         name = function_name(tests[0].values.get("fn_name"), tests[0].where("fn_name"))
-        solution = row.text("gold_standard_solution") or ""
-        return {"kind": "call", "tests": [_call(test) for test in tests], "function": entry_point(name, solution)}
+        calls = gradable_calls([_call(test) for test in tests], info.where("test_cases"))
+        return {"kind": "call", "tests": calls, "function": entry_point(name, row.text("gold_standard_solution") or "")}
     raise RowError("unsupported", f"verification_info.test_cases: of the types {', '.join(sorted(map(str, types)))}")
 
 
@@ -96,7 +98,7 @@ def _struct(row: Row, name: str) -> Row | None:
     if isinstance(value, str):
         if not value.strip():
             return None
-        value = _parse(value, name)
+        value = parse_literal(value, name)
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -104,18 +106,11 @@ def _struct(row: Row, name: str) -> Row | None:
     return Row(value, name)
 
 
-def _parse(text: str, name: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        with warnings.catch_warnings():
-            # Of escapes in others' strings, which mean what they always did.
-            warnings.simplefilter("ignore")
-            return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        raise RowError("undecodable", f"{name}: neither JSON nor a literal of Python") from None
+def submissions(row: Row) -> Iterator[Submission]:
+    """The right program, where there is one; it may stand in a code fence."""
+    text = row.text("gold_standard_solution")
+    info = _struct(row, "verification_info") or Row({})
+    return solutions([text] if text else [], "gold_standard_solution", info.text("language") or "python")
 
 
 READER = Reader(
@@ -123,4 +118,5 @@ READER = Reader(
     title="SYNTHETIC-1 and verifiable-coding-problems (PrimeIntellect, open-r1)",
     columns=("problem_id", "verification_info", "metadata", "gold_standard_solution", *_LABELS),
     read=read,
+    submissions=SubmissionReader((), submissions),
 )

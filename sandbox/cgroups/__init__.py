@@ -11,20 +11,24 @@ Knows nothing of jails, wardens or verdicts.
 from __future__ import annotations
 
 from sandbox.cgroups.base import CellGroup, Cgroups, Usage
-from sandbox.cgroups.hierarchies import Hierarchies, detect, here, prepare
-from sandbox.cgroups.leftovers import owned_directories, sweep
+from sandbox.cgroups.hierarchies import V2_CONTROLLERS, Hierarchies, detect, here, is_top, not_delegated, prepare
+from sandbox.cgroups.leftovers import cells_alive, owned_directories, sweep
 from sandbox.cgroups.none import NoCgroups
 from sandbox.cgroups.v1 import V1
 from sandbox.cgroups.v2 import V2
 
 __all__ = [
+    "V2_CONTROLLERS",
     "CellGroup",
     "Cgroups",
     "Hierarchies",
     "NoCgroups",
     "Usage",
+    "cells_alive",
     "detect",
     "here",
+    "is_top",
+    "not_delegated",
     "open_cgroups",
     "owned_directories",
     "prepare",

@@ -37,6 +37,9 @@ class CellGroup(Protocol):
     def waited_s(self) -> float:
         """How long the live thread of the run that waited longest for a core has done so; 0 where nobody counts."""
 
+    def sleeps(self) -> bool:
+        """Whether the run has threads, and all of them sleep; true where nobody counts."""
+
     def end(self) -> Usage | None:
         """The account of the run, once its processes are gone; None where nobody counts."""
 
@@ -64,6 +67,16 @@ def longest_wait_s(tasks: Path) -> float:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             longest = max(longest, int(Path(f"/proc/{thread}/schedstat").read_text().split()[1]))
     return longest / 1e9
+
+
+def all_sleep(tasks: Path) -> bool:
+    """From the third field of /proc/TID/stat: whether there are threads, and each is in an interruptible sleep."""
+    states: set[str] = set()
+    for thread in tasks.read_text().split():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            # The name before it may hold anything.
+            states.add(Path(f"/proc/{thread}/stat").read_text(errors="replace").rpartition(")")[2].split()[0])
+    return states == {"S"}
 
 
 def file_cache(stat: str) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +14,13 @@ from sandbox.errors import HostError
 
 #: cgroup v2 allows processes only in leaves: the grader's own move here.
 MAIN_LEAF = "rkgrade-main"
+
+#: What v2 must hand down. CPU time is counted in every group there, with the controller `cpu` or without, and systemd
+#: hands that one to few.
+V2_CONTROLLERS = ("memory", "pids")
+
+#: How long processes that are forked as others are moved may keep a group from being empty.
+MOVE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +56,15 @@ def detect(mountinfo: str, own_groups: str) -> Hierarchies:
             for controller in CONTROLLERS:
                 if controller in options.split(",") and controller in own:
                     directories[controller] = _own_directory(mount_point, root, own[controller])
-        elif kind == "cgroup2" and "unified" in own:
+        elif kind == "cgroup2" and "unified" in own and not root.startswith("/.."):
+            # A root above that of our namespace has a name that is not known here, and so have the groups below it.
             unified = _own_directory(mount_point, root, own["unified"])
     if set(directories) == set(CONTROLLERS):
         return Hierarchies("v1", directories)
     if unified is not None:
         base = unified.parent if unified.name == MAIN_LEAF else unified
         return Hierarchies("v2", dict.fromkeys(CONTROLLERS, base))
-    raise HostError("no cgroup hierarchy with the controllers memory, cpuacct (v2: cpu) and pids is mounted")
+    raise HostError("no cgroup hierarchy with the controllers memory, cpuacct (v1 only) and pids is mounted")
 
 
 def _own_directory(mount_point: str, root: str, path: str) -> Path:
@@ -87,15 +97,45 @@ def prepare(hierarchies: Hierarchies) -> None:
         ) from error
 
 
+def not_delegated(base: Path) -> list[str]:
+    """The controllers that a group of v2 lacks."""
+    return sorted(set(V2_CONTROLLERS) - set((base / "cgroup.controllers").read_text().split()))
+
+
+def is_top(group: Path) -> bool:
+    """Whether it is the root of all groups of v2, of which alone it is not said what type it has."""
+    return not (group / "cgroup.type").exists()
+
+
 def _prepare_v2(base: Path) -> None:
-    available = (base / "cgroup.controllers").read_text().split()
-    missing = {"cpu", "memory", "pids"} - set(available)
+    """Hand the controllers down from the group. The root of all may then keep its processes, any other may not."""
+    missing = not_delegated(base)
     if missing:
-        raise HostError(f"cgroup v2 controllers not delegated to {base}: {', '.join(sorted(missing))}")
-    if (base / "cgroup.procs").read_text().strip() and base.stat().st_ino != 1:
-        leaf = base / MAIN_LEAF
+        raise HostError(
+            f"cgroup v2 controllers not delegated to {base}: {', '.join(missing)}. "
+            "Run as a service or scope of systemd's with Delegate=yes, or enable them in the parent's subtree_control"
+        )
+    handed_down = base / "cgroup.subtree_control"
+    if set(V2_CONTROLLERS) <= set(handed_down.read_text().split()):
+        return
+    until = time.monotonic() + MOVE_S
+    while True:
+        if not is_top(base):
+            _move_into_leaf(base)
+        try:
+            handed_down.write_text(" ".join(f"+{controller}" for controller in V2_CONTROLLERS))
+            return
+        except OSError as error:
+            # Somebody forked as we moved them, or belongs to a PID namespace in which we see nobody.
+            if error.errno != errno.EBUSY or time.monotonic() > until:
+                raise
+
+
+def _move_into_leaf(base: Path) -> None:
+    leaf = base / MAIN_LEAF
+    for pid in (base / "cgroup.procs").read_text().split():
         leaf.mkdir(exist_ok=True)
-        for pid in (base / "cgroup.procs").read_text().split():
+        # "0", which a process that cannot be seen from here is called, would be taken for the writer.
+        if pid != "0":
             with contextlib.suppress(ProcessLookupError):
                 (leaf / "cgroup.procs").write_text(pid)
-    (base / "cgroup.subtree_control").write_text("+cpu +memory +pids")

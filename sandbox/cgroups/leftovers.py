@@ -1,11 +1,11 @@
-"""Directories of control groups that graders own, and clearing away those whose owner is dead."""
+"""Directories of control groups that graders own: counting cells, and clearing away those whose owner is dead."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from sandbox.cgroups.hierarchies import Hierarchies
-from sandbox.cgroups.owners import OWNER, is_alive, kill_tree, remove_tree
+from sandbox.cgroups.owners import OWNER, is_alive, is_own, kill_tree, remove_tree
 
 
 def sweep(hierarchies: Hierarchies) -> int:
@@ -19,6 +19,16 @@ def sweep(hierarchies: Hierarchies) -> int:
                 remove_tree(path)
                 swept += 1
     return swept
+
+
+def cells_alive(hierarchies: Hierarchies) -> int:
+    """How many cells this process and its children have, by the groups of their wardens."""
+    return sum(
+        1
+        for directory in hierarchies.directories["memory"].glob("rkgrade-*-*-*")
+        if (owner := OWNER.fullmatch(directory.name)) and is_own(*owner.groups())
+        for _ in directory.glob("*-warden")
+    )
 
 
 def owned_directories(hierarchies: Hierarchies) -> list[Path]:

@@ -20,6 +20,9 @@ class NoCell:
     def waited_s(self) -> float:
         return 0.0
 
+    def sleeps(self) -> bool:
+        return True
+
     def end(self) -> None:
         return None
 

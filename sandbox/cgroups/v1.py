@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sandbox.cgroups.base import WARDEN_BYTES, CellGroup, Usage, file_cache, longest_wait_s
+from sandbox.cgroups.base import WARDEN_BYTES, CellGroup, Usage, all_sleep, file_cache, longest_wait_s
 from sandbox.cgroups.hierarchies import CONTROLLERS, Hierarchies
 from sandbox.cgroups.owners import kill_tree, owner_name, remove_tree
 
@@ -86,6 +86,9 @@ class V1Cell:
 
     def waited_s(self) -> float:
         return longest_wait_s(self._memory / "tasks")
+
+    def sleeps(self) -> bool:
+        return all_sleep(self._memory / "tasks")
 
     def end(self) -> Usage:
         peak_bytes = int(self._peak.read())

@@ -6,80 +6,102 @@ import contextlib
 import os
 from pathlib import Path
 
-from sandbox.cgroups.base import WARDEN_BYTES, CellGroup, Usage, file_cache, longest_wait_s
-from sandbox.cgroups.hierarchies import Hierarchies
+from sandbox.cgroups.base import WARDEN_BYTES, CellGroup, Usage, all_sleep, file_cache, longest_wait_s
+from sandbox.cgroups.hierarchies import V2_CONTROLLERS, Hierarchies
 from sandbox.cgroups.owners import kill_tree, owner_name, remove_tree
+
+#: Where the kernel keeps the most that a group held; from Linux 5.19 on.
+PEAK = "memory.peak"
 
 
 class V2Cell:
-    """Groups of one cell. Each run has its own, since memory.peak cannot be reset before Linux 6.12."""
+    """Groups of one cell. Each run has its own, since memory.peak cannot be reset before Linux 6.12.
+
+    All runs' groups have the same name: programs see it in /proc, and it shall not tell them how many there were.
+    """
 
     def __init__(self, directory: Path, name: str) -> None:
-        self._directory = directory
-        self._name = name
         self._warden = directory / f"{name}-warden"
+        self._program = directory / f"{name}-program"
         self._warden.mkdir()
-        self._run: Path | None = None
+        _forbid_swap(self._warden)
+        self._has_peak = (self._warden / PEAK).exists()
+        self._limit_bytes = 0
         self._entry: int | None = None
-        self._runs = 0
+        self._seen_bytes = 0
 
     def warden_entries(self) -> list[int]:
         return [os.open(self._warden / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)]
 
     def begin(self, memory_bytes: int, processes: int) -> list[int]:
         self._end_run()
-        self._runs += 1
-        run = self._directory / f"{self._name}-run{self._runs}"
-        run.mkdir()
-        self._run = run
-        (run / "memory.max").write_text(str(memory_bytes))
-        (self._warden / "memory.max").write_text(str(memory_bytes + WARDEN_BYTES))
-        for group in (run, self._warden):
-            with contextlib.suppress(FileNotFoundError):  # No such file where the kernel was built without swap.
-                (group / "memory.swap.max").write_text("0")
-        (run / "pids.max").write_text(str(processes))
-        self._entry = os.open(run / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+        self._program.mkdir()
+        # memory.oom.group stays 0: the kernel then ends one process, as it does on v1, and verdicts are the same.
+        (self._program / "memory.max").write_text(str(memory_bytes))
+        _forbid_swap(self._program)
+        (self._program / "pids.max").write_text(str(processes))
+        if memory_bytes != self._limit_bytes:
+            (self._warden / "memory.max").write_text(str(memory_bytes + WARDEN_BYTES))
+            self._limit_bytes = memory_bytes
+        self._seen_bytes = 0
+        self._entry = os.open(self._program / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
         return [self._entry]
 
     def cpu_s(self) -> float:
-        assert self._run is not None
-        return int(_value((self._run / "cpu.stat").read_text(), "usage_usec")) / 1e6
+        if not self._has_peak:
+            self._seen_bytes = max(self._seen_bytes, int((self._program / "memory.current").read_text()))
+        return _values(self._program / "cpu.stat")["usage_usec"] / 1e6
 
     def waited_s(self) -> float:
-        assert self._run is not None
-        return longest_wait_s(self._run / "cgroup.threads")
+        return longest_wait_s(self._program / "cgroup.threads")
+
+    def sleeps(self) -> bool:
+        return all_sleep(self._program / "cgroup.threads")
 
     def end(self) -> Usage:
-        assert self._run is not None
-        events = (self._run / "memory.events").read_text()
+        events = _values(self._program / "memory.events")
         usage = Usage(
             self.cpu_s(),
-            int((self._run / "memory.peak").read_text()),
-            file_cache((self._run / "memory.stat").read_text()),
-            int(_value(events, "oom_kill")),
+            self._peak_bytes(events["max"]),
+            file_cache((self._program / "memory.stat").read_text()),
+            events["oom_kill"],
         )
         self._end_run()
         return usage
 
+    def _peak_bytes(self, times_at_limit: int) -> int:
+        if self._has_peak:
+            return int((self._program / PEAK).read_text())
+        # Exact only where it came to the limit, and else the most that was there whenever somebody looked.
+        return self._limit_bytes if times_at_limit else self._seen_bytes
+
     def _end_run(self) -> None:
-        if self._run is not None and self._entry is not None:
+        self._close_entry()
+        remove_tree(self._program)
+
+    def _close_entry(self) -> None:
+        if self._entry is not None:
             os.close(self._entry)
-            remove_tree(self._run)
-            self._run = self._entry = None
+            self._entry = None
 
     def kill(self) -> None:
-        for group in (self._run, self._warden):
-            if group is not None:
-                (group / "cgroup.kill").write_text("1")
-                kill_tree(group)
+        self._close_entry()
+        for group in (self._program, self._warden):
+            kill_tree(group)
 
     def close(self) -> None:
         self._end_run()
         remove_tree(self._warden)
 
 
-def _value(text: str, key: str) -> str:
-    return dict(line.split() for line in text.splitlines())[key]
+def _forbid_swap(group: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):  # No such file where the kernel counts no swap.
+        (group / "memory.swap.max").write_text("0")
+
+
+def _values(path: Path) -> dict[str, int]:
+    """A flat keyed file, as cgroup-v2.rst calls it."""
+    return {key: int(value) for key, value in (line.split() for line in path.read_text().splitlines())}
 
 
 class V2:
@@ -88,7 +110,8 @@ class V2:
     def __init__(self, hierarchies: Hierarchies) -> None:
         self._directory = hierarchies.directories["memory"] / owner_name()
         self._directory.mkdir(exist_ok=True)
-        (self._directory / "cgroup.subtree_control").write_text("+cpu +memory +pids")
+        handed_down = " ".join(f"+{controller}" for controller in V2_CONTROLLERS)
+        (self._directory / "cgroup.subtree_control").write_text(handed_down)
 
     def cell(self, name: str) -> CellGroup:
         return V2Cell(self._directory, name)

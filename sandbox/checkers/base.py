@@ -17,6 +17,9 @@ class CheckerOutcome:
     """For people; may quote the test's data, so it is shown only on request (`detail: outputs`)."""
     score: float | None = None
     """Share of the full score, where the checker gave points: 1.0 is all of it."""
+    provoked: bool = False
+    """Of a `checker_error`: the jury's program does well where nobody tries it (a checker on the expected answer, an
+    interactor beside a program that says nothing), so that it was this program which brought the fault about."""
 
 
 class Checker(Protocol):

@@ -28,6 +28,9 @@ JUDGE_MESSAGE = f"{FEEDBACK}/judgemessage.txt"
 SCORE = f"{FEEDBACK}/score.txt"
 SCORE_MULTIPLIER = f"{FEEDBACK}/score_multiplier.txt"
 
+#: Where a validator leaves the input of the next pass.
+NEXT_PASS = f"{FEEDBACK}/nextpass.in"
+
 #: More points than this are a mistake; shares of them stay finite numbers.
 MOST_POINTS = 1e15
 
@@ -47,7 +50,7 @@ class CheckerRun:
     stdout: bytes = b""
     stderr: bytes = b""
     files: Mapping[str, bytes] | None = None
-    """What it left of the files that its protocol collects, by name."""
+    """What it left in the folders of its protocol, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Rules:
     outcome: Callable[[CheckerRun, Scoring], CheckerOutcome]
     output_on_stdin: bool = False
     directories: tuple[str, ...] = ()
-    collect: tuple[str, ...] = ()
+    """Made for it; what it leaves there is collected."""
 
 
 def _testlib(run: CheckerRun, scoring: Scoring) -> CheckerOutcome:
@@ -135,7 +138,6 @@ RULES: Mapping[CheckerProtocol, Rules] = {
         _kattis,
         output_on_stdin=True,
         directories=(FEEDBACK,),
-        collect=(JUDGE_MESSAGE, SCORE, SCORE_MULTIPLIER),
     ),
     CheckerProtocol.PYTHON: Rules(lambda at: (at.input, at.answer, at.output), _python),
 }

@@ -15,5 +15,8 @@ MISSING = 38
 BROKEN = 39
 """The script itself is at fault."""
 
+#: The file that the script is said to be.
+SCRIPT_NAME = "test.py"
+
 #: What the program may send in all.
 MAX_BYTES = 64 * 2**20

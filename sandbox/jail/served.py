@@ -27,11 +27,15 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from sandbox.jail import crossing
-    from sandbox.jail.call import MODULE, RECURSION_LIMIT, depth
+    from sandbox.jail.call import OURS, RECURSION_LIMIT, depth
+    from sandbox.jail.shared import Originals
+    from sandbox.jail.values import MODULE
     from sandbox.jail.zygote import SOURCE, main_module, read_source, report_uncaught
 else:
     import crossing
-    from call import MODULE, RECURSION_LIMIT, depth
+    from call import OURS, RECURSION_LIMIT, depth
+    from shared import Originals
+    from values import MODULE
     from zygote import SOURCE, main_module, read_source, report_uncaught
 
 #: What functions of this module find builtin names in: a copy, whatever a program does to the original.
@@ -45,12 +49,6 @@ BASES = (bool, int, float, str, bytes, list, tuple, dict, frozenset, set)
 
 CHANGEABLE = frozenset({"set", "deque", "dict", "Counter", "OrderedDict", "defaultdict", "bytearray", "array"})
 
-#: Modules and their types that a script may use without importing them, because the program does.
-LENT = frozenset(
-    "bisect cmath collections copy datetime decimal fractions functools heapq itertools json math numpy operator "
-    "random re statistics string typing".split()
-)
-
 
 class Server:
     """The objects that the script's side knows by number, and the way there."""
@@ -59,6 +57,7 @@ class Server:
         self.namespace = namespace
         self.objects: list[Any] = []
         self.numbers: dict[int, int] = {}
+        self.originals = Originals()
         self.write = os.write
         self.dumps = json.dumps
 
@@ -79,6 +78,7 @@ class Server:
 
     def answer(self, asked: dict[str, Any]) -> object:
         try:
+            self.originals.change(asked["changes"], self.decode)
             reply = getattr(self, "do_" + asked["op"])(asked)
             crossing.frame(reply)
             return reply
@@ -100,6 +100,12 @@ class Server:
     def value(self, value: object) -> dict[str, object]:
         return {"value": crossing.encode(value, self.special)}
 
+    def shared(self, value: object) -> dict[str, object]:
+        """What is held here, and the test may change there."""
+        reply = self.value(value)
+        number = self.originals.number(value, reply["value"])
+        return reply if number is None else reply | {"shared": number}
+
     # -- objects
 
     def number(self, value: object) -> int:
@@ -111,16 +117,24 @@ class Server:
 
     def special(self, value: Any) -> object:
         if issubclass(type(value), type):
-            if value.__module__ == "builtins" and getattr(builtins, name := value.__name__, None) is value:
-                return {"type": name}
+            if crossing.is_known(value):
+                return {"type": value.__name__}
             return {"class": self.number(value)}
+        if type(value) is types.CoroutineType:
+            return {"coroutine": self.number(value)}
         return {"object": [self.number(value), self.special(type(value))]}
+
+    def changed(self, value: object) -> object:
+        return crossing.encode(value, self.special, crossing.MAX_CHANGED_DEPTH)
+
+    def decode(self, data: Any) -> Any:
+        return crossing.decode(data, self.decoded, crossing.MAX_TEST_DEPTH)
 
     def decoded(self, name: str, inner: Any) -> Any:
         if name == "own":
             return self.objects[inner]
         if name == "function":
-            return self.function(inner)
+            return self.function(*inner)
         if name == "builtin":
             return getattr(builtins, inner)
         if name == "exception":
@@ -128,14 +142,17 @@ class Server:
             return getattr(builtins, kind)(text)
         raise crossing.Outside(name)
 
-    def function(self, number: int) -> object:
+    def function(self, number: int, name: str | None, doc: str | None) -> object:
         def of_the_test(*args: Any, **keywords: Any) -> Any:
             self.send({"call": number, **self.arguments(args, keywords)})
             reply = self.serve(until_answered=True)
             if "raised" in reply:
                 raise getattr(builtins, reply["raised"])(reply["text"])
-            return crossing.decode(reply["value"], self.decoded)
+            return self.decode(reply["value"])
 
+        if name is not None:
+            of_the_test.__name__ = of_the_test.__qualname__ = name
+        of_the_test.__doc__ = doc
         return of_the_test
 
     def arguments(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, object]:
@@ -151,17 +168,17 @@ class Server:
         found: dict[str, object] = {}
         for name in asked["names"]:
             if name in self.namespace:
-                found[name] = lent(self.namespace[name])
+                found[name] = lent(self.namespace[name], name)
         return {"value": {"dict": [[name, whence] for name, whence in found.items()]}}
 
     def do_get(self, asked: dict[str, Any]) -> object:
-        return self.value(self.namespace[asked["name"]])
+        return self.shared(self.namespace[asked["name"]])
 
     def do_attribute(self, asked: dict[str, Any]) -> object:
-        return self.value(getattr(self.objects[asked["of"]], asked["name"]))
+        return self.shared(getattr(self.objects[asked["of"]], asked["name"]))
 
     def do_assign(self, asked: dict[str, Any]) -> object:
-        setattr(self.objects[asked["of"]], asked["name"], crossing.decode(asked["value"], self.decoded))
+        setattr(self.objects[asked["of"]], asked["name"], self.decode(asked["value"]))
         return self.value(None)
 
     def do_delete(self, asked: dict[str, Any]) -> object:
@@ -171,24 +188,38 @@ class Server:
     def do_call(self, asked: dict[str, Any]) -> object:
         """Of an object, or of a special method of its class."""
         target = self.objects[asked["of"]]
-        args = [crossing.decode(one, self.decoded) for one in asked["args"]]
-        keywords = {name: crossing.decode(one, self.decoded) for name, one in asked["keywords"].items()}
+        args = [self.decode(one) for one in asked["args"]]
+        keywords = {name: self.decode(one) for name, one in asked["keywords"].items()}
         if "special" in asked:
+            if asked["special"] == "__exit__" and isinstance(args[1], BaseException):
+                # Classes of the program's own exceptions have no name over there.
+                args[0] = type(args[1])
             kept = getattr(type(target), asked["special"])(target, *args)
         else:
             kept = target(*args, **keywords)
         if kept is NotImplemented:
             return {"value": {"refused": []}}
-        reply = self.value(kept)
+        reply = self.shared(kept) if asked.get("special") == "__getitem__" else self.value(kept)
         changed = {
             str(name): after
             for name, before, now in [
                 *((index, asked["args"][index], one) for index, one in enumerate(args)),
                 *((name, asked["keywords"][name], one) for name, one in keywords.items()),
             ]
-            if can_change(before) and (after := crossing.encode(now, self.special)) != before
+            if can_change(before)
+            and (after := crossing.encode(now, self.special, crossing.MAX_CHANGED_DEPTH)) != before
         }
         return reply | {"changed": changed} if changed else reply
+
+    def do_copy(self, asked: dict[str, Any]) -> object:
+        import copy
+
+        return self.value((copy.deepcopy if asked["deep"] else copy.copy)(self.objects[asked["of"]]))
+
+    def do_await(self, asked: dict[str, Any]) -> object:
+        import asyncio
+
+        return self.value(asyncio.run(self.objects[asked["of"]]))
 
     def do_base(self, asked: dict[str, Any]) -> object:
         """What an object of a plain type's subclass holds, as that plain type has it."""
@@ -217,6 +248,7 @@ class Server:
             "hash": "none" if hashes is None else "own" if hashes is not object.__hash__ else "identity",
             "plain": any(issubclass(kind, base) for base in BASES),
             "enum": issubclass(kind, enum.Enum),
+            "generator": kind is types.GeneratorType,
         }
         return {"value": {"dict": [[name, value] for name, value in said.items() if name != "bases"]}} | {
             "bases": said["bases"]
@@ -228,13 +260,15 @@ def can_change(data: Any) -> bool:
     return isinstance(data, list) or (isinstance(data, dict) and not data.keys().isdisjoint(CHANGEABLE))
 
 
-def lent(value: Any) -> str | None:
+def lent(value: Any, wanted: str) -> str | None:
     """Where a script's side finds the very same: "math", "typing.List"; None where the program must be asked."""
     if isinstance(value, types.ModuleType):
-        return value.__name__ if value.__name__ in LENT else None
+        return value.__name__ if crossing.is_lent(value.__name__, wanted) else None
     module: Any = getattr(value, "__module__", None)
     name = getattr(value, "__name__", None) or getattr(value, "_name", None)
-    if module not in LENT or not isinstance(name, str) or not (isinstance(value, type) or module == "typing"):
+    if module not in crossing.LENT or name != wanted or isinstance(value, types.FunctionType):
+        return None
+    if not (isinstance(value, type) or module == "typing"):
         return None
     return f"{module}.{name}" if getattr(sys.modules.get(module), name, None) is value else None
 
@@ -243,7 +277,7 @@ def main() -> NoReturn:
     """In a fresh interpreter: load the program in /prog, which is known to compile, and serve it."""
     code = compile(read_source(), SOURCE, "exec", dont_inherit=True)
     leave = os._exit
-    for name in ("call", "zygote", "crossing", "served"):
+    for name in (*OURS, "changes", "crossing", "served", "shared"):
         sys.modules.pop(name, None)
     sys.argv = [SOURCE]
     sys.path[0] = os.path.dirname(SOURCE)

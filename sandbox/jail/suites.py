@@ -9,29 +9,27 @@ taken for something it is not. The first test that fails ends the run with its e
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
+import importlib
 import inspect
 import itertools
-import math
 import pathlib
 import re
 import tempfile
 import types
 import unittest
-from decimal import Decimal
-from fractions import Fraction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, NoReturn
 
-#: As pytest has them: https://docs.pytest.org/en/stable/reference/reference.html#pytest-approx
-RELATIVE, ABSOLUTE = 1e-6, 1e-12
+    from sandbox.jail.approx import Approx
+else:
+    from approx import Approx
 
 #: Marks whose meaning would be lost.
-UNCOVERED_MARKS = ("asyncio", "anyio", "xfail", "usefixtures", "trio")
+UNCOVERED_MARKS = ("anyio", "xfail", "usefixtures", "trio")
 
 
 class NotCovered(BaseException):
@@ -42,18 +40,35 @@ class Skipped(BaseException):
     """A test asks not to be run."""
 
 
+class Failed(BaseException):
+    """A test says that it has failed. As in pytest, no `except Exception` of its own is to swallow it."""
+
+
 # -- check(candidate)
 
 
 def defines_check(tree: ast.Module) -> bool:
-    return any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body)
+    return any(isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "check" for node in tree.body)
 
 
 def calls_check(tree: ast.Module) -> bool:
     """Whether code outside functions does."""
-    outside = [node for node in tree.body if not isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    outside = [node for node in tree.body if not isinstance(node, inner)]
     calls = (node.func for top in outside for node in ast.walk(top) if isinstance(node, ast.Call))
     return any(isinstance(name, ast.Name) and name.id == "check" for name in calls)
+
+
+def drops_check(tree: ast.Module) -> bool:
+    """Whether code outside functions calls it for nothing but that it runs."""
+    calls = (node.value for node in tree.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
+    return any(isinstance(call.func, ast.Name) and call.func.id == "check" for call in calls)
+
+
+def yields(function: object) -> bool:
+    """Whether a function of the script's, not one of the program's, does: called, it has run nothing yet."""
+    generators = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+    return isinstance(function, types.FunctionType) and bool(function.__code__.co_flags & generators)
 
 
 # -- what stands for pytest
@@ -73,13 +88,16 @@ class Raises:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
         if kind is None:
-            raise AssertionError(f"did not raise {self.expected!r}")
+            raise Failed(f"did not raise {self.expected!r}")
         if not issubclass(kind, self.expected):
             return False
         self.type, self.value = kind, error
         if self.pattern is not None:
             self.match(self.pattern)
         return True
+
+    def __repr__(self) -> str:
+        return f"<ExceptionInfo {self.value!r}>"
 
     def match(self, pattern: str) -> bool:
         if not re.search(pattern, str(self.value)):
@@ -95,61 +113,6 @@ def raises(expected: Any, *call: Any, match: str | None = None, **keywords: Any)
     elif keywords:
         raise NotCovered(f"pytest.raises({next(iter(keywords))}=...)")
     return context
-
-
-class Approx:
-    """Equal to numbers that are near, and to lists, tuples, dicts and arrays of such."""
-
-    __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, expected: Any, rel: float | None = None, abs: float | None = None, nan_ok: bool = False) -> None:
-        self.expected = expected
-        self.relative = rel
-        self.absolute = abs
-        self.nan_ok = nan_ok
-
-    def __eq__(self, actual: object) -> bool:
-        return self.near(self.expected, actual)
-
-    def __repr__(self) -> str:
-        return f"approx({self.expected!r})"
-
-    def near(self, expected: Any, actual: Any) -> bool:
-        expected, actual = listed(expected), listed(actual)
-        if isinstance(expected, dict):
-            if not isinstance(actual, dict) or expected.keys() != actual.keys():
-                return False
-            return all(self.near(expected[key], actual[key]) for key in expected)
-        if isinstance(expected, (list, tuple)):
-            if not isinstance(actual, (list, tuple)) or len(expected) != len(actual):
-                return False
-            return all(map(self.near, expected, actual))
-        if not are_numbers(expected, actual):
-            return type(expected) is type(actual) and bool(expected == actual)
-        if expected == actual:
-            return True
-        if not isinstance(expected, complex) and math.isnan(expected):
-            return self.nan_ok and not isinstance(actual, complex) and math.isnan(actual)
-        if math.isinf(abs(expected)) or (isinstance(actual, complex) and not isinstance(expected, complex)):
-            return False
-        return bool(builtins.abs(expected - actual) <= self.tolerance(expected))
-
-    def tolerance(self, expected: Any) -> Any:
-        kind = type(expected) if isinstance(expected, (Decimal, Fraction)) else float
-        absolute = kind(ABSOLUTE if self.absolute is None else self.absolute)
-        if self.relative is None and self.absolute is not None:
-            return absolute
-        return max(kind(RELATIVE if self.relative is None else self.relative) * builtins.abs(expected), absolute)
-
-
-def are_numbers(expected: object, actual: object) -> bool:
-    kinds = (int, float, complex, Decimal, Fraction)
-    return isinstance(expected, kinds) and isinstance(actual, kinds) and not isinstance(expected, bool)
-
-
-def listed(value: Any) -> Any:
-    return value.tolist() if type(value).__name__ in ("ndarray", "float64", "int64") else value
 
 
 class Marks:
@@ -193,7 +156,7 @@ def fixture(function: Any = None, *, autouse: bool = False, name: str | None = N
 
 
 def fail(reason: str = "", pytrace: bool = True) -> None:
-    raise AssertionError(reason)
+    raise Failed(reason)
 
 
 def skip(reason: str = "", **_: Any) -> None:
@@ -215,7 +178,24 @@ def pytest_module() -> types.ModuleType:
     return module
 
 
+def without_patching(refuse: Callable[[], NoReturn]) -> None:
+    """`unittest.mock.patch` is refused: it replaces things here, and the program has others."""
+    mock: Any = importlib.import_module("unittest.mock")
+    mock._patch.__enter__ = mock._patch_dict._patch_dict = lambda *_: refuse()
+
+
 # -- running
+
+
+def set_equal(case: unittest.TestCase, first: Any, second: Any, msg: Any = None) -> None:
+    """`assertSetEqual`, of sets alone: unittest's has whatever they are say its `difference` from the other."""
+    for one in (first, second):
+        case.assertIsInstance(one, (set, frozenset), msg)
+    if first != second:
+        case.fail(case._formatMessage(msg, f"{first!r} != {second!r}"))
+
+
+unittest.TestCase.assertSetEqual = set_equal  # type: ignore[method-assign, assignment]
 
 
 def run(module: types.ModuleType) -> None:
@@ -227,17 +207,45 @@ def run(module: types.ModuleType) -> None:
         if isinstance(value, type) and issubclass(value, unittest.TestCase):
             if value.__module__ == module.__name__:
                 ran += run_cases(value)
-        elif isinstance(value, type) and name[:4] == "Test" and "__init__" not in vars(value):
-            called(getattr(value, "setup_class", None))
-            for inner in dir(value):
-                if inner[:4] == "test" and callable(getattr(value, inner)):
-                    ran += run_test(getattr(value, inner), names, value, inner)
-            called(getattr(value, "teardown_class", None))
-        elif name[:4] == "test" and isinstance(value, types.FunctionType):
+        elif is_test_class(name, value):
+            ran += run_class(value, names)
+        elif is_test(name, value):
             ran += run_test(value, names, None, name)
     called(names.get("teardown_module"), module)
     if ran == 0:
         raise NotCovered("a suite in which no test is run")
+
+
+def is_test_class(name: str, value: object) -> bool:
+    return isinstance(value, type) and name[:4] == "Test" and "__init__" not in vars(value)
+
+
+def is_test(name: str, value: object) -> bool:
+    """A function by that name, or what wraps one, that is no fixture."""
+    if is_fixture(value):
+        return False
+    while isinstance(value, functools.partial):
+        value = value.func
+    return name[:4] == "test" and callable(value) and isinstance(inspect.unwrap(value), types.FunctionType)
+
+
+def is_fixture(value: object) -> bool:
+    return isinstance(value, (types.FunctionType, types.MethodType)) and hasattr(value, "rkgrade_fixture")
+
+
+def run_class(owner: type, names: dict[str, Any], within: tuple[type, ...] = ()) -> int:
+    """Tests of a class, and of classes in it, `within` which it is itself."""
+    ran = 0
+    within = (*within, owner)
+    called(getattr(owner, "setup_class", None))
+    for name in dir(owner):
+        inner = getattr(owner, name)
+        if is_test_class(name, inner):
+            ran += 0 if inner in within else run_class(inner, names, within)
+        elif name[:4] == "test" and callable(inner) and not is_fixture(inner):
+            ran += run_test(inner, names, owner, name)
+    called(getattr(owner, "teardown_class", None))
+    return ran
 
 
 def run_cases(case: type[unittest.TestCase]) -> int:
@@ -246,7 +254,7 @@ def run_cases(case: type[unittest.TestCase]) -> int:
     unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
     if result.first is not None:
         raise result.first
-    return result.testsRun - len(result.skipped)
+    return result.ran
 
 
 class Recorder(unittest.TestResult):
@@ -255,14 +263,22 @@ class Recorder(unittest.TestResult):
     def __init__(self) -> None:
         super().__init__()
         self.first: BaseException | None = None
+        self.ran = 0
         self.failfast = True
 
     def keep(self, error: Any) -> None:
         self.first = self.first or error[1]
         self.stop()
 
+    def addSuccess(self, test: Any) -> None:
+        self.ran += 1
+
+    def addExpectedFailure(self, test: Any, err: Any) -> None:
+        self.ran += 1
+
     def addError(self, test: Any, err: Any) -> None:
-        self.keep(err)
+        if not isinstance(err[1], Skipped):
+            self.keep(err)
 
     def addFailure(self, test: Any, err: Any) -> None:
         self.keep(err)
@@ -277,8 +293,6 @@ class Recorder(unittest.TestResult):
 
 def run_test(function: Any, names: dict[str, Any], owner: type | None, name: str) -> int:
     """Run a test with each of its parameters; how many runs that were."""
-    if inspect.iscoroutinefunction(function):
-        raise NotCovered("an async test")
     marks = [*(vars(owner).get("rkgrade_marks", ()) if owner else ()), *vars(function).get("rkgrade_marks", ())]
     for mark, args, keywords in marks:
         if mark == "skip" or (mark == "skipif" and (args[0] if args else keywords["condition"])):
@@ -316,7 +330,7 @@ def run_once(function: Any, given: dict[str, Any], names: dict[str, Any], owner:
         called(getattr(instance, "setup_method", None) or getattr(instance, "setup", None), test)
     try:
         fixtures.make_automatic()
-        test(**{one: fixtures.value(one) for one in arguments(test)})
+        finished(test(**{one: fixtures.value(one) for one in arguments(test)}), "a test")
     finally:
         fixtures.close()
         if owner is None:
@@ -332,9 +346,17 @@ def arguments(function: Any) -> list[str]:
 
 
 def called(function: Any, *args: Any) -> None:
-    """Call a hook, which may or may not want to know of what."""
-    if function is not None:
-        function(*args[: len(arguments(function))])
+    """Call a hook, which may or may not want to know of what. A fixture by a hook's name is none."""
+    if function is not None and not is_fixture(function):
+        finished(function(*args[: len(arguments(function))]), "a set-up or tear-down")
+
+
+def finished(given: Any, what: str) -> None:
+    """See a call to its end, be it a coroutine's. Raises NotCovered for a generator: of that nothing has run."""
+    if inspect.iscoroutine(given):
+        importlib.import_module("asyncio").run(given)
+    elif type(given) in (types.GeneratorType, types.AsyncGeneratorType):
+        raise NotCovered(f"{what} that yields")
 
 
 class Fixtures:
@@ -346,7 +368,7 @@ class Fixtures:
         self.makers: dict[str, tuple[Callable[..., Any], bool]] = {}
         own = [] if instance is None else [getattr(instance, name) for name in dir(instance) if name[:2] != "__"]
         for maker in (*names.values(), *own):
-            if isinstance(maker, (types.FunctionType, types.MethodType)) and hasattr(maker, "rkgrade_fixture"):
+            if is_fixture(maker):
                 name, automatic = maker.rkgrade_fixture
                 self.makers[name] = (maker, automatic)
 
@@ -366,6 +388,8 @@ class Fixtures:
         return self.values[name]
 
     def made(self, maker: Callable[..., Any]) -> Any:
+        if inspect.iscoroutinefunction(maker) or inspect.isasyncgenfunction(maker):
+            raise NotCovered("an async fixture")
         made = maker(**{one: self.value(one) for one in arguments(maker)})
         if inspect.isgeneratorfunction(maker):
             self.open.append(made)

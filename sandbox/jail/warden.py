@@ -31,7 +31,7 @@ from __future__ import annotations
 import os
 import resource
 import select
-import stat
+import sys
 import time
 from _socket import socket
 
@@ -39,25 +39,24 @@ TYPE_CHECKING = False  # As in `typing`, whose import would cost every cell more
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from signal import SIGKILL, SIGPIPE, SIGXFSZ
+    from typing import TypeVar
 
-    from sandbox.jail import wire, zygote
+    from sandbox.jail import disk, wire, zygote
 
     #: What a forked child is to run in this interpreter; gives the exit status.
     Program = Callable[[], int]
+    T = TypeVar("T")
 else:
     from _signal import SIGKILL, SIGPIPE, SIGXFSZ
 
+    import disk
     import wire
     import zygote
 
-BOX = "/box"
-PROGRAM_DIR = "/prog"
-SCRATCH = (BOX, "/tmp")
 ENTER = "/rkgrade-enter"
-COPY_BYTES = 1 << 20
 
-#: Fewer than fit into one message, descriptors and names alike.
-MOST_COLLECTED = 48
+#: In place of a failure to start the program: its source does not compile.
+NOT_COMPILED = b"not compiled"
 
 #: Kept open on nothing, so that every descriptor received lies beyond those that a program is given (0 to 2), the one
 #: that reports failure (3), further ones of the program's, and the cgroup entries: spawning can then place them all
@@ -86,13 +85,16 @@ class Warden:
                 if program is not None:
                     return program
             elif op == "load":
-                load(message["files"], fds)
+                self.load(message["into"], message["files"], fds)
                 self.answer({"ready": True})
             elif op == "hello":
                 self.program_id = message["program_uid"]
                 enter_groups(fds)
                 close_all(fds)
                 self.answer({"ready": True})
+            elif op == "session":
+                __import__("session").Session(self).serve()
+                return None
             # A kill that crossed the end of its run is stale: nothing is left to kill.
 
     def answer(self, message: wire.Message, fds: Sequence[int] = ()) -> None:
@@ -115,27 +117,29 @@ class Warden:
         ended_at = time.monotonic()
         failure = os.read(failure_fd, 4096)
         os.close(failure_fd)
-        if failure:
+        compiled = failure != NOT_COMPILED
+        if failure and compiled:
             os.close(stderr_fd)
             self.answer({"fault": f"could not start the program: {failure.decode(errors='replace')}"})
             return None
         end_everything()
-        names, collected = self.collect(request["collect"])
+        found, files = self.hand_over(request)
         if request["action"] == "check" and status == 0:
             status = self.become_zygote(request["argv"], stderr_fd)
         os.close(stderr_fd)
-        clean = scratch_is_empty()
+        clean = disk.scratch_is_empty()
         reply = {
             "status": status,
             "cpu_s": usage.ru_utime + usage.ru_stime,
             "wall_s": ended_at - started,
             "ended_at": ended_at,
-            "collected": names,
             "sweeping": not clean,
             "pid": pid,
+            "compiled": compiled,
+            **found,
         }
-        self.answer(reply, collected)
-        close_all(collected)
+        self.answer(reply, files)
+        close_all(files)
         if not clean:
             self.answer({"swept": self.sweep()})
         return None
@@ -178,7 +182,8 @@ class Warden:
         limits = ",".join(f"{number}:{value}" for number, value in request["rlimits"])
         extras = request["extras"]
         counts = [str(extras), str(len(fds) - 3 - extras)]
-        argv = [ENTER, str(self.program_id), *counts, limits, BOX, ",".join(request["prepare"]), *request["argv"]]
+        before = [str(self.program_id), *counts, str(request.get("nice", 0)), limits, wire.BOX]
+        argv = [ENTER, *before, ",".join(request["prepare"]), *request["argv"]]
         # Sources are all beyond the targets: see RESERVED_FDS.
         targets = [*fds[:3], failed_fd, *fds[3:]]
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(targets)]
@@ -197,49 +202,64 @@ class Warden:
             os.closerange(extras + 1, 1 << 20)
             for number, value in request["rlimits"]:
                 resource.setrlimit(number, (value, value))
-            os.setpriority(os.PRIO_PROCESS, 0, 0)
-            os.chdir(BOX)
+            try:
+                os.setpriority(os.PRIO_PROCESS, 0, 0)
+            except PermissionError:
+                # The grader itself yields to others, and this host lets nobody take that back.
+                pass
+            os.chdir(wire.BOX)
             os.setresgid(self.program_id, self.program_id, self.program_id)
             # From uid 0 to another: the kernel empties the permitted, effective and ambient sets.
             os.setresuid(self.program_id, self.program_id, self.program_id)
             prepare(request["prepare"])
+            program = zygote.check
+            if request["action"] == "once":
+                self.zygote = once()
+            if request["action"] != "check":
+                assert self.zygote is not None
+                self.zygote.take_arguments(request["argv"][1:])
+                program = self.zygote.run
             os.close(3)
-            if request["action"] == "check":
-                return zygote.check
-            assert self.zygote is not None
-            self.zygote.take_arguments(request["argv"][1:])
-            return self.zygote.run
+            return program
         except BaseException as error:
             os.write(3, repr(error).encode())
             os._exit(1)
 
-    def collect(self, names: list[str]) -> tuple[list[str], list[int]]:
-        """Open the files the run was to produce, for "name/" all in that folder; what is missing, or no plain file, is
-        left out.
+    def load(self, directory: str, files: list[tuple[str, int]], fds: list[int]) -> None:
+        """Write files where the program can read but not change them, or, in its own directory, as its own."""
+        if directory == wire.BOX:
+            self.as_program(lambda: disk.load(directory, files, fds))
+        else:
+            disk.load(directory, files, fds)
+        close_all(fds)
 
-        With the program's rights, now that none of its processes is alive: it may have closed its files to all others,
-        and it must not be handed what it could not have read itself.
+    def as_program(self, work: Callable[[], T]) -> T:
+        """Do something with the program's rights, now that none of its processes is alive: it may have closed its files
+        to all others, and must not be handed what it could not have read itself.
         """
-        found: list[str] = []
-        fds: list[int] = []
-        if not names:
-            return found, fds
+        os.setegid(self.program_id)
         os.seteuid(self.program_id)
         try:
-            for name in listed(names):
-                try:
-                    fd = open_inside(BOX, name)
-                except OSError:
-                    continue
-                if stat.S_ISREG(os.fstat(fd).st_mode):
-                    found.append(name)
-                    fds.append(fd)
-                else:
-                    os.close(fd)
+            return work()
         finally:
             # Raises the capabilities again: see capabilities(7) on changes of the effective uid.
             os.seteuid(0)
-        return found, fds
+            os.setegid(0)
+
+    def hand_over(self, request: wire.Message) -> tuple[wire.Message, list[int]]:
+        """What the run has left of what was asked for, to be told beside its end; and the files."""
+        names: list[str] = []
+        fds: list[int] = []
+        said: wire.Message = {"collected": names}
+        if request["collect"]:
+            collected, fds = self.as_program(lambda: disk.opened(request["collect"]))
+            names += collected
+        if request["gather"]:
+            said["gathered"], gathered, said["left_out"] = self.as_program(
+                lambda: disk.left(wire.MOST_FILES - len(fds))
+            )
+            fds += gathered
+        return said, fds
 
     def sweep(self) -> bool:
         """Empty the scratch disk with the program's own uid. False where something could not be removed."""
@@ -248,18 +268,30 @@ class Warden:
             try:
                 os.setresgid(self.program_id, self.program_id, self.program_id)
                 os.setresuid(self.program_id, self.program_id, self.program_id)
-                for directory in SCRATCH:
-                    empty(directory)
+                for directory in disk.SCRATCH:
+                    disk.empty(directory)
             finally:
                 os._exit(0)
         os.waitpid(pid, 0)
-        return scratch_is_empty()
+        return disk.scratch_is_empty()
 
 
 def enter_groups(entries: list[int]) -> None:
     """Enter the cgroups whose open files these are. "0" is the writer; the kernel checks the opener's rights."""
     for entry in entries:
         os.write(entry, b"0")
+
+
+def once() -> zygote.Zygote:
+    """Make the program's own process, which is to run the source once, ready for that; ends it where that does not
+    compile.
+    """
+    code = zygote.compiled()
+    if code is None:
+        sys.stderr.flush()
+        os.write(3, NOT_COMPILED)
+        os._exit(1)
+    return zygote.Zygote(code=code)
 
 
 def prepare(items: list[str]) -> None:
@@ -275,16 +307,6 @@ def prepare(items: list[str]) -> None:
 def close_all(fds: list[int]) -> None:
     for fd in fds:
         os.close(fd)
-
-
-def load(files: list[tuple[str, int]], fds: list[int]) -> None:
-    """Write the program's files where the program can read but not change them."""
-    for (name, mode), source in zip(files, fds, strict=True):
-        target = os.open(f"{PROGRAM_DIR}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-        while os.sendfile(target, source, None, COPY_BYTES):
-            pass
-        os.close(target)
-    close_all(fds)
 
 
 def kill_everything() -> None:
@@ -303,77 +325,6 @@ def end_everything() -> None:
             os.waitpid(-1, 0)
     except ChildProcessError:
         return
-
-
-def open_inside(directory: str, name: str) -> int:
-    """Open a file below a directory that is the program's own: no part of its name may be a link, which could lead to
-    what only the warden may read.
-    """
-    at = os.open(directory, os.O_PATH | os.O_CLOEXEC)
-    *folders, last = name.split("/")
-    for folder in folders:
-        try:
-            inner = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
-        finally:
-            os.close(at)
-        at = inner
-    try:
-        return os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
-    finally:
-        os.close(at)
-
-
-def listed(names: list[str]) -> list[str]:
-    """The names, each folder replaced by what is in it; no more than `MOST_COLLECTED`."""
-    files = []
-    for name in names:
-        if not name.endswith("/"):
-            files.append(name)
-            continue
-        try:
-            folder = open_inside(BOX, name[:-1])
-        except OSError:
-            continue
-        try:
-            files += [name + inner for inner in sorted(os.listdir(folder))]
-        except NotADirectoryError:
-            pass
-        finally:
-            os.close(folder)
-    return files[:MOST_COLLECTED]
-
-
-def scratch_is_empty() -> bool:
-    return not any(os.listdir(directory) for directory in SCRATCH)
-
-
-def empty(directory: str) -> None:
-    """Remove everything in a directory, however deep, without recursion.
-
-    Directories found inside others are first moved to the top, so that no path grows long and no more than one level
-    is open at a time; under names that nobody can have taken, since they were not there to be known.
-    """
-    waiting = [f"{directory}/{name}" for name in os.listdir(directory)]
-    prefix = f"{directory}/.{os.urandom(16).hex()}-"
-    count = 0
-    while waiting:
-        path = waiting.pop()
-        if not stat.S_ISDIR(os.lstat(path).st_mode):
-            os.unlink(path)
-            continue
-        os.chmod(path, 0o700)
-        for name in os.listdir(path):
-            inner = f"{path}/{name}"
-            if stat.S_ISDIR(os.lstat(inner).st_mode):
-                # A directory is renamed by writing its "..": it must be open to its owner.
-                os.chmod(inner, 0o700)
-                count += 1
-                moved = f"{prefix}{count}"
-                os.rename(inner, moved)
-                waiting.append(moved)
-            else:
-                os.unlink(inner)
-        os.rmdir(path)
 
 
 def reserve_fds() -> None:

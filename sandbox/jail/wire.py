@@ -8,16 +8,26 @@ warden has no reason to mistrust the judge, messages are marshalled; towards the
 Judge to warden:
 
     {"op": "hello", "program_uid": 1000}               fds: cgroup entries of the warden's own group
-    {"op": "load", "files": [[name, mode], ...]}       fds: one a file; copied to /prog, read-only for the program
+    {"op": "load", "into": "/prog", "files": [[name, mode], ...]}
+                                                       fds: one a file; copied there, to /box as the program's own
     {"op": "run", "argv": [...], ...Run}        fds: stdin, stdout, stderr, extras..., cgroup entries...
     {"op": "kill"}                                     only while a run is on
+    {"op": "session"}                                  from here on the judge speaks to a session alone, as follows
+    {"op": "exec", "number": int, "argv": [...], ...}  fds: stdin, stdout, stderr, cgroup entries...
+    {"op": "kill", "number": int}                      of an exec
+    {"op": "write", "number": int, "path": str}        fds: what the file is to hold
+    {"op": "read", "number": int, "path": str}
+    {"op": "list", "number": int, "path": str}         fds: where to write it; an empty path is the working directory
 
 Warden to judge:
 
     {"ready": True}                                    after hello, load
-    {"status": int, "cpu_s": float, "wall_s": float, "ended_at": float, "pid": int, "sweeping": bool,
+    {"status": int, "cpu_s": float, "wall_s": float, "ended_at": float, "pid": int, "sweeping": bool, "compiled": bool,
      "collected": [name, ...]}                         after run; fds: one for each collected file
+     ... "gathered": [name, ...], "left_out": int}     the same where the run said "gather"; fds after those
     {"swept": bool}                                    only where the run said "sweeping"
+    {"ended": int, "status": int}                      an exec's first process has ended
+    {"done": int} | {"refused": int, "why": "ENOENT"}  after write, read (fds: the file), list ("more": whether cut)
     {"fault": "why"}                                   the warden could not do as asked; the cell is of no more use
 """
 
@@ -35,6 +45,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_FDS = 64
+
+#: Files that travel at once: fewer than descriptors that fit into one message.
+MOST_FILES = 48
+
+#: Where the program works, and where it lies, in every cell.
+BOX = "/box"
+PROGRAM_DIR = "/prog"
+
 MAX_MESSAGE_BYTES = 64 * 1024
 
 #: Read by every Python 3; judge and warden may be of different ones.

@@ -50,22 +50,26 @@ PRELOADABLE = frozenset(
 )
 
 #: Modules of the grader in the interpreter, which a program must not find.
-OURS = ("warden", "wire", "zygote", "call")
+OURS = ("warden", "disk", "wire", "zygote", "call", "nodes", "values")
 
 #: Words of a source whose objects may do something visible when they are collected at exit: unflushed files, finalizers
 #: and suspended generators, which reference cycles keep alive until then.
 COLLECTED_AT_EXIT = (b"open", b"Wrapper", b"Buffered", b"__del__", b"weakref", b"yield")
 
 
-def check() -> int:
-    """Compile the source and say on stderr what is wrong with it, as the interpreter would."""
+def compiled() -> types.CodeType | None:
+    """The source's code, or None, having said on stderr what is wrong with it, as the interpreter would."""
     try:
-        compile(read_source(), SOURCE, "exec", dont_inherit=True)
+        return compile(read_source(), SOURCE, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, OverflowError, MemoryError) as error:
         error.__traceback__ = None
         sys.excepthook(type(error), error, None)
-        return 1
-    return 0
+        return None
+
+
+def check() -> int:
+    """Compile the source for no other reason than to see whether that goes well."""
+    return 1 if compiled() is None else 0
 
 
 def read_source() -> bytes:
@@ -91,19 +95,21 @@ def imported(source: bytes) -> set[str]:
 class Zygote:
     """The submission, compiled, in an interpreter made ready to run it: all that a fork then does is to run."""
 
-    def __init__(self, call: Sequence[str] = ()) -> None:
+    def __init__(self, call: Sequence[str] = (), code: types.CodeType | None = None) -> None:
         """Compile the source, known to compile, import what it names, and take on the face of `python3 main.py`.
 
         `call` names a function of the program's that is to be called, and its prelude; empty where the program runs as
-        a whole. From here on `sys` is the program's; the warden uses none of what is changed.
+        a whole. From here on `sys` is the program's; the warden uses none of what is changed. `code`: what the source
+        compiles to, in a process that is to run it once and fork nothing.
         """
         source = read_source()
-        for name in sorted(imported(source) & PRELOADABLE):
-            try:
-                __import__(name)
-            except ImportError:
-                pass  # Not on this host: the program, if it really imports it, is told so.
-        self.code = compile(source, SOURCE, "exec", dont_inherit=True)
+        if code is None:
+            for name in sorted(imported(source) & PRELOADABLE):
+                try:
+                    __import__(name)
+                except ImportError:
+                    pass  # Not on this host: the program, if it really imports it, is told so.
+        self.code = code or compile(source, SOURCE, "exec", dont_inherit=True)
         self.owns_files_or_finalizers = any(word in source for word in COLLECTED_AT_EXIT)
         # Bound before any program runs, which may rebind or break whatever module it can reach.
         self.exit = os._exit
@@ -118,9 +124,10 @@ class Zygote:
         self.caller = calling and calling.Caller(*call)
         sys.setrecursionlimit(sys.getrecursionlimit() + FRAMES_BELOW)
         del source
-        # The collector must not touch, and so copy, every page of the zygote in each child.
-        gc.collect()
-        gc.freeze()
+        if code is None:
+            # The collector must not touch, and so copy, every page of the zygote in each child.
+            gc.collect()
+            gc.freeze()
 
     def take_arguments(self, argv: Sequence[str]) -> None:
         """What the program finds in `sys.argv`, its own path first."""

@@ -15,8 +15,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from sandbox import languages
 from sandbox.errors import UnknownLanguage
@@ -40,19 +41,38 @@ def main(names: str) -> int:
         say(str(error))
         return 2
     wanted = [entry for entry in languages.REGISTRY.values() if chosen is None or entry.id in chosen]
-    with (tools / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            install_packages(wanted)
-            for language in wanted:
-                install(language.install, tools)
-        except CannotInstall as error:
-            say(str(error))
-            return 1
+    try:
+        # Whoever has it all need not wait for one who installs something else.
+        if not is_all_there(wanted, tools):
+            with (tools / ".lock").open("w") as lock:
+                take(lock)
+                install_packages(wanted)
+                for language in wanted:
+                    for part in parts(language.install, tools):
+                        fill(*part)
+    except CannotInstall as error:
+        say(str(error))
+        return 1
     lacking = {entry.id: path for entry in wanted if (path := languages.missing(entry)) is not None}
     for name, path in lacking.items():
         say(f"{name} cannot run here: {path} is missing")
     return 1 if lacking else 0
+
+
+def take(lock: IO[str]) -> None:
+    """Wait for whoever installs on this machine, and say so: that can take many minutes."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say("waiting for another installation on this machine to end")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def is_all_there(wanted: Iterable[Language], tools: Path) -> bool:
+    """Whether nothing is left to be done. Raises CannotInstall."""
+    return not lacking_packages(wanted) and all(
+        is_filled(directory, content) for language in wanted for directory, content, _ in parts(language.install, tools)
+    )
 
 
 def say(message: str) -> None:
@@ -73,13 +93,18 @@ def run(command: Sequence[str], **options: object) -> str:
 # -- Debian packages
 
 
-def install_packages(wanted: Iterable[Language]) -> None:
-    """Raises CannotInstall."""
+def lacking_packages(wanted: Iterable[Language]) -> list[str]:
+    """Debian packages to install; each may be several names that | separates, of which one will do."""
     # A toolchain that is there, from wherever, is left alone.
     asked = {name: None for entry in wanted if languages.missing(entry) is not None for name in entry.install.apt}
     if shutil.which("npm") is None and any(entry.install.npm for entry in wanted):
         asked["npm"] = None
-    lacking = [name for name in asked if not any(is_installed(one) for one in name.split("|"))]
+    return [name for name in asked if not any(is_installed(one) for one in name.split("|"))]
+
+
+def install_packages(wanted: Iterable[Language]) -> None:
+    """Raises CannotInstall."""
+    lacking = lacking_packages(wanted)
     if not lacking:
         return
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
@@ -104,18 +129,22 @@ def has_candidate(package: str) -> bool:
 # -- what no Debian package has
 
 
-def install(wanted: Install, tools: Path) -> None:
+#: A directory, what describes its content, and what puts that there.
+Part = tuple[Path, str, Callable[[Path], None]]
+
+
+def parts(wanted: Install, tools: Path) -> Iterator[Part]:
     """Raises CannotInstall."""
     if wanted.wheels:
         lock = LOCKS / f"{wanted.wheels}.txt"
         version = run([languages.PYTHON, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip()
-        fill(tools / wanted.wheels, lock.read_text() + version, lambda new: install_wheels(lock, version, new))
+        yield tools / wanted.wheels, lock.read_text() + version, lambda new: install_wheels(lock, version, new)
     if wanted.npm:
         name, integrity, directory = wanted.npm
-        fill(tools / directory, name + integrity, lambda new: install_npm(name, integrity, new))
+        yield tools / directory, name + integrity, lambda new: install_npm(name, integrity, new)
     if wanted.made is not None:
         made = wanted.made
-        fill(tools / made.name, repr(made) + toolchains(), lambda new: make(made, new))
+        yield tools / made.name, repr(made) + toolchains(), lambda new: make(made, new)
 
 
 def toolchains() -> str:
@@ -123,14 +152,17 @@ def toolchains() -> str:
     return run(["/usr/bin/java", "--version"]) if Path("/usr/bin/java").exists() else ""
 
 
+def is_filled(directory: Path, content: str) -> bool:
+    stamp = directory / STAMP
+    return stamp.exists() and stamp.read_text() == hashlib.sha256(content.encode()).hexdigest()
+
+
 def fill(directory: Path, content: str, build: Callable[[Path], None]) -> None:
     """Have a directory hold what `build` puts there, made anew where `content`, which describes it, has changed.
 
     Built in its place, since some tools write down where they are; without its stamp it is not whole.
     """
-    stamp = directory / STAMP
-    wanted = hashlib.sha256(content.encode()).hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted:
+    if is_filled(directory, content):
         return
     say(f"making {directory}")
     shutil.rmtree(directory, ignore_errors=True)
@@ -139,7 +171,7 @@ def fill(directory: Path, content: str, build: Callable[[Path], None]) -> None:
     for path in (directory, *directory.rglob("*")):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o444))
-    stamp.write_text(wanted)
+    (directory / STAMP).write_text(hashlib.sha256(content.encode()).hexdigest())
 
 
 def install_wheels(lock: Path, python_version: str, directory: Path) -> None:

@@ -186,7 +186,7 @@ LANGUAGES = (
         ),
         artefact="main.jar",
         run=_run(_JAVA_CLASSES),
-        version_command=(JAVA, "--version"),
+        version_command=(JAVA, "-XX:-UsePerfData", "--version"),
         aliases=("java17", "openjdk"),
         self_test=JAVA_SUM,
         extra_processes=THREADS,

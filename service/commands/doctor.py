@@ -21,7 +21,8 @@ def doctor(
     from rich.table import Table
     from rich.text import Text
 
-    from sandbox.doctor import Status, examine
+    from sandbox.doctor import examine
+    from sandbox.findings import Status
     from service.engines.prepare import sandbox_config
 
     style = {Status.OK: "green", Status.WARNING: "yellow", Status.FAILED: "bold red"}

@@ -1,6 +1,7 @@
-"""`rkgrade grade`: programs in files against a problem in a folder, on this machine, without a server.
+"""`rkgrade grade`: programs in files against a problem in a folder, here without a server, or by one elsewhere.
 
-Knows no problem format: the root of the command line hands over the function that reads one.
+Knows no problem format and no client: the root of the command line hands over the functions that read a problem, and
+that have a grader elsewhere do the work.
 """
 
 from __future__ import annotations
@@ -27,11 +28,18 @@ if TYPE_CHECKING:
 ReadProblem = Callable[[Path], Problem]
 """Reads the problem in a folder, or ends the command."""
 
+GradeElsewhere = Callable[[str, Path | None, Problem, Sequence[GradeRequest]], Iterator[GradeResult]]
+"""Has the grader at a URL, with the token in a file, grade requests whose problem is this one; yields results as they
+end, with the `index` of their request, or ends the command.
+"""
+
 SOME_FAILED = 1
 
 
-def grade_command(read_problem: ReadProblem) -> Callable[..., None]:
-    """The command, reading problems by `read_problem`."""
+def grade_command(
+    read_problem: ReadProblem, grade_elsewhere: GradeElsewhere, *, is_here: bool = True
+) -> Callable[..., None]:
+    """The command. `is_here`: whether there is a grader on this machine."""
 
     def grade(
         directory: Annotated[Path, typer.Argument(metavar="PROBLEM_DIR", help="Folder of a Kattis problem package.")],
@@ -48,6 +56,12 @@ def grade_command(read_problem: ReadProblem) -> Callable[..., None]:
         ] = "verdicts",
         time_factor: Annotated[float, typer.Option(help="Multiplies the CPU limit.")] = 1.0,
         as_json: Annotated[bool, typer.Option("--json", help="Print one GradeResult a line instead.")] = False,
+        url: Annotated[
+            str | None, typer.Option(metavar="URL", help="Have the grader there do it, not this machine.")
+        ] = None,
+        token_file: Annotated[
+            Path | None, typer.Option(metavar="FILE", help="With --url: holds its token; else RKGRADE_TOKEN.")
+        ] = None,
         data_dir: Annotated[Path | None, typer.Option(help="Where compiled programs are kept.")] = None,
         workers: Annotated[int | None, typer.Option(help="Programs graded at once, each on a core of its own.")] = None,
         insecure_no_cgroup: Annotated[
@@ -59,6 +73,8 @@ def grade_command(read_problem: ReadProblem) -> Callable[..., None]:
         Exits with 0 where all are accepted, 1 where some are not, 2 where the command cannot be followed, and 3
         where the grader failed.
         """
+        flags = {"data_dir": data_dir, "workers": workers, "insecure_no_cgroup": insecure_no_cgroup}
+        _check_place(url, token_file, flags, is_here=is_here)
         problem = read_problem(directory)
         identifier = problem_id(problem)
         requests = [
@@ -73,8 +89,10 @@ def grade_command(read_problem: ReadProblem) -> Callable[..., None]:
             )
             for path in programs
         ]
-        flags = {"data_dir": data_dir, "workers": workers, "insecure_no_cgroup": insecure_no_cgroup}
-        results = _grade(problem, requests, flags)
+        if url is None:
+            results = _grade(problem, requests, flags)
+        else:
+            results = _graded_elsewhere(grade_elsewhere(url, token_file, problem, requests), requests, problem)
         if as_json:
             _print(results)
         parsed = [GradeResult.model_validate_json(result) for result in results]
@@ -86,6 +104,33 @@ def grade_command(read_problem: ReadProblem) -> Callable[..., None]:
             raise typer.Exit(SOME_FAILED)
 
     return grade
+
+
+def _check_place(url: str | None, token_file: Path | None, flags: dict[str, Any], *, is_here: bool) -> None:
+    """End the command where its options do not go together, or there is nobody to grade."""
+    if url is None and token_file is not None:
+        stop(USAGE_ERROR, "--token-file belongs to --url")
+    if url is None and not is_here:
+        stop(
+            USAGE_ERROR, "no grader is installed here: pip install 'rkgrade[server]', or name one elsewhere with --url"
+        )
+    own = next((name for name, value in flags.items() if value is not None), None)
+    if url is not None and own is not None:
+        stop(USAGE_ERROR, f"--{own.replace('_', '-')} is of grading on this machine: the grader at --url has its own")
+
+
+def _graded_elsewhere(found: Iterator[GradeResult], requests: Sequence[GradeRequest], problem: Problem) -> list[bytes]:
+    """The results in the order of the requests, as JSON; shows progress on stderr."""
+    from rich.console import Console
+
+    results = [b""] * len(requests)
+    tests = len(problem.tests)
+    with _progress(Console(stderr=True), tests * len(requests)) as show:
+        for count, result in enumerate(found, 1):
+            assert result.index is not None
+            results[result.index] = result.model_dump_json().encode()
+            show(count * tests)
+    return results
 
 
 def _print(results: Sequence[bytes]) -> None:
@@ -104,8 +149,10 @@ def _request(path: Path, language: str | None, **fields: Any) -> GradeRequest:
     try:
         chosen = languages.resolve(language or path.suffix.removeprefix("."))
     except UnknownLanguage as error:
-        hint = "" if language else f"{path}: the name does not tell the language; say it with --language: "
-        stop(USAGE_ERROR, f"{hint}{error}")
+        stop(
+            USAGE_ERROR,
+            str(error) if language else f"{path}: the name does not tell the language: say it with --language",
+        )
     try:
         source = path.read_bytes().decode()
     except OSError as error:
@@ -116,6 +163,18 @@ def _request(path: Path, language: str | None, **fields: Any) -> GradeRequest:
         return GradeRequest(language=chosen.id, source=source, id=str(path), **fields)
     except ValidationError as error:
         stop(USAGE_ERROR, f"{path}: {mistakes(error)}")
+
+
+def _own_languages(problem: Problem) -> set[str]:
+    """Ids of those that the problem's own programs are written in; a name that is none is refused where it is used."""
+    from sandbox import languages
+
+    found = set()
+    for program in (getattr(problem, "checker", None), getattr(problem, "interactor", None)):
+        if (name := getattr(program, "language", None)) is not None:
+            with contextlib.suppress(UnknownLanguage):
+                found.add(languages.resolve(name).id)
+    return found
 
 
 def _grade(problem: Problem, requests: Sequence[GradeRequest], flags: dict[str, Any]) -> list[bytes]:
@@ -129,14 +188,17 @@ def _grade(problem: Problem, requests: Sequence[GradeRequest], flags: dict[str, 
     from service.stores.problems import StoreFull
 
     chosen = settings(**flags)
-    # Made ready for these alone: other languages' headers and archives would take seconds. C++ is for checkers.
-    config = replace(sandbox_config(chosen), languages=frozenset({"cpp", *(request.language for request in requests)}))
+    # Made ready for these alone: other languages' headers and archives would take seconds.
+    needed = {*(request.language for request in requests), *_own_languages(problem)}
+    config = replace(sandbox_config(chosen), languages=frozenset(needed))
     # As Ctrl-C does, so that what runs is cancelled and cleaned up.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     results = [b""] * len(requests)
     tests = len(problem.tests)
     try:
-        graders = graders_of(host.prepare(config), config)
+        with Console(stderr=True).status("getting compilers ready; the first time takes a while"):
+            report = host.prepare(config)
+        graders = graders_of(report, config)
         for request in requests:
             if request.language not in graders:
                 stop(USAGE_ERROR, f"{request.id}: the toolchain of {request.language} is not installed")

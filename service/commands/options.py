@@ -8,10 +8,18 @@ import typer
 from pydantic import ValidationError
 
 if TYPE_CHECKING:
+    from service.auth import Tokens
     from service.settings import Settings
 
 USAGE_ERROR = 2
 GRADER_ERROR = 3
+
+
+def flag(name: str) -> Any:
+    """The option of a command that is a setting, with the setting's own words."""
+    from service.settings import Settings
+
+    return typer.Option(help=Settings.model_fields[name].description, show_default=False)
 
 
 def settings(**flags: Any) -> Settings:
@@ -22,6 +30,18 @@ def settings(**flags: Any) -> Settings:
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
         stop(USAGE_ERROR, mistakes(error, variables=True))
+
+
+def tokens(settings: Settings) -> Tokens | None:
+    """Those of the settings' file, where one is named; stops where it is refused."""
+    from service.auth import Tokens, TokensRefused
+
+    if settings.tokens_file is None:
+        return None
+    try:
+        return Tokens(settings.tokens_file)
+    except TokensRefused as error:
+        stop(USAGE_ERROR, f"--tokens-file / RKGRADE_TOKENS_FILE: {error}")
 
 
 def mistakes(error: ValidationError, *, variables: bool = False) -> str:

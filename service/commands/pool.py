@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import resource
 import signal
 import tempfile
 import time
@@ -25,6 +24,7 @@ from sandbox.errors import Cancelled, CheckerRefused, HostError
 from sandbox.judge import Judge
 from sandbox.problem import TestResult
 from service import contract
+from service.descriptors import raise_descriptor_limit
 from service.engines.base import Job
 from service.grading import Grading, LimitsRefused
 from service.results import fault
@@ -155,8 +155,7 @@ class _Judging:
         # Ctrl-C in a terminal reaches the whole group; the parent then cancels in order.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         # Each test holds a descriptor.
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        raise_descriptor_limit()
         os.sched_setaffinity(0, {self.core})
         try:
             judge = Judge(self.config, self.slot, self.core)

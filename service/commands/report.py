@@ -26,7 +26,7 @@ def verdict_style(verdict: str) -> str:
 def headline(result: GradeResult) -> Text:
     """Program, language, verdict and category in one line, with the score where there is one."""
     line = Text.assemble(
-        (result.id or "", "bold"), f" ({result.language}): ", (result.verdict, verdict_style(result.verdict))
+        (plain(result.id or ""), "bold"), f" ({result.language}): ", (result.verdict, verdict_style(result.verdict))
     )
     line.append(f", {result.category or 'no category: the grader failed'}")
     if result.first_failure_length is not None:
@@ -82,22 +82,29 @@ def by_input_size(result: GradeResult) -> Table:
 def details(result: GradeResult) -> Iterator[Text]:
     """What the compiler said, and the messages and outputs of tests that failed, where the result has them."""
     if result.compile is not None and not result.compile.ok:
-        yield Text(result.compile.message.rstrip(), style="dim")
+        yield Text(plain(result.compile.message.rstrip()), style="dim")
     for test in result.tests:
         if test.verdict in (Verdict.ACCEPTED, Verdict.SKIPPED):
             continue
         said = [
             ("checker", test.checker_message),
+            ("output", test.output_tail),
             ("stdout", test.stdout_tail),
             ("stderr", test.stderr_tail),
         ]
         if any(text for _, text in said):
             yield Text.assemble(
-                (test.name or f"test {test.index}", "bold"), f": {test.verdict} {test.message}".rstrip()
+                (plain(test.name or f"test {test.index}"), "bold"), f": {test.verdict} {plain(test.message)}".rstrip()
             )
             for name, text in said:
                 for line in (text or "").rstrip().splitlines():
-                    yield Text(f"  {name}: {line}", style="dim")
+                    yield Text(f"  {name}: {plain(line)}", style="dim")
+
+
+def plain(text: str) -> str:
+    """What a stranger wrote, with its control characters as escapes: a terminal would do as they say, and could be told
+    to show another verdict."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def _failures(tests: Sequence[TestRow]) -> Text:

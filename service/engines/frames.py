@@ -7,11 +7,12 @@ out. Knows nothing of what either means.
     engine -> worker   setup                  once
                        grade + request        one at a time
                        vet + problem          likewise
+                       run + request          likewise
                        cancel                 of a job that may be over by now; makes the socket readable, which
                                               is what the judge looks for while it runs
     worker -> engine   ready
                        alive                  every second of a job
-                       result + GradeResult | vetted | cancelled | refused | fault
+                       result + GradeResult | ran + RunResult | vetted | cancelled | refused | fault
 """
 
 from __future__ import annotations
@@ -35,6 +36,13 @@ class Frame:
     def encode(self) -> bytes:
         header = json.dumps({"kind": self.kind, **self.fields}).encode()
         return _LENGTHS.pack(len(header), len(self.body)) + header + self.body
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> Frame:
+        """A whole frame, as `encode` made it."""
+        header_length, _ = _LENGTHS.unpack_from(encoded)
+        start = _LENGTHS.size + header_length
+        return _decode(encoded[_LENGTHS.size : start], encoded[start:])
 
 
 def _decode(header: bytes, body: bytes) -> Frame:

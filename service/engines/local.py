@@ -1,14 +1,14 @@
 """The engine that needs no other process than its own: one worker process per core beside the API, and one
 queue.
 
-Theory of operation. `grade` puts a job into the queue and waits on its future. Each worker has one task
-here that owns its process from start to end: start it, hand it one job at a time, read back one answer
+Theory of operation. `grade` puts a job into the queue and waits on its future. Each worker has one task of the
+workforce that owns its process from start to end: start it, hand it one job at a time, read back one answer
 each, and start it anew where it died. No job is timed out here: limits are the judge's, and an answer always comes, or
 the socket closes. But a worker at work says every second that it lives, and one that says nothing for long is killed.
 
     client gone        the future is cancelled; a queued job is dropped, a running one is told to the worker, whose
                        judge sees its socket become readable and stops
-    worker dead        its job goes to the front of the queue once; at the second death it is an internal_error
+    worker dead        its job goes to the front of the queue; at the third death it is an internal_error
     worker stopped     the same: it is killed, and so it is dead
     parts of the data  an internal_error has them looked for; where any is gone, they are made again, all workers
     directory gone     start anew, and the grade is repeated
@@ -18,176 +18,52 @@ the socket closes. But a worker at work says every second that it lives, and one
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import math
-import socket
-import sys
+import secrets
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 import structlog
 
-from sandbox.errors import HostError
-from sandbox.verdicts import Verdict
 from service.contract import GraderInfo
-from service.engines.base import EngineStatus, Graded, Job, LanguageInfo, Summary, Vetting
-from service.engines.frames import Frame, read_frame
-from service.errors import (
-    InternalError,
-    InvalidRequest,
-    NotFound,
-    QueueFull,
-    ServiceError,
-    StoredProblemCorrupt,
-    Unavailable,
+from service.engines.admission import Admission
+from service.engines.answers import Answer, Died, from_frame, is_fault
+from service.engines.base import (
+    EngineStatus,
+    Graded,
+    Job,
+    JobState,
+    LanguageInfo,
+    Priority,
+    Ran,
+    Summary,
+    ToolCall,
+    Vetting,
+    Work,
 )
+from service.engines.book import JobBook, Kept
+from service.engines.frames import Frame
+from service.engines.pace import retry_after_s
+from service.engines.pending import Pending, outcome, shut_down
+from service.engines.process import WorkerProcess
+from service.engines.queue import Queue
+from service.engines.workforce import Workforce
+from service.errors import DeadlinePassed
 from service.metrics import Metrics
 from service.results import fault
+from service.sessions.keeper import Keeper
 from service.stores.problems import ProblemStore
+from service.tool_calls import failed
 
 #: Times a job is given to a worker before a worker's death counts as the job's own fault.
-_MOST_ATTEMPTS = 2
-
-_INTERNAL_ERROR = Verdict.INTERNAL_ERROR.value
-
-_FIRST_BACKOFF_S = 0.1
-_LONGEST_BACKOFF_S = 10.0
-
-#: How long a worker at work may say nothing, which it does every second.
-SILENCE_S = 60.0
-
-#: What a worker gets to close its cells in, once its socket is shut.
-_FAREWELL_S = 5.0
+MOST_ATTEMPTS = 3
 
 _log = structlog.get_logger()
 
-
-@dataclass(eq=False, slots=True)
-class _Pending:
-    """Work whose caller waits."""
-
-    number: int
-    work: Job | Vetting
-    admitted: bool
-    future: asyncio.Future[Any]
-    """A Graded, or None for a vetting."""
-    attempts: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSetup:
-    """All a worker is told at its start."""
-
-    slot: int
-    core: int
-    data_dir: str
-    insecure_no_cgroup: bool
-    compile_cache_bytes: int
-    testlib: str
-    checker_cpu_s: float
-    languages: list[str] | None
-    """Ids of those offered; None for all."""
-    time_factors: dict[str, float]
-    problem_cache_bytes: int
-    graders: dict[str, dict[str, Any]]
-    """By language id: what results say of the grader, as the fields of a GraderInfo."""
-
-
-class _Worker:
-    """One worker's process, as its task in the engine sees it."""
-
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        silence_s: float,
-    ) -> None:
-        self._process = process
-        # While it starts there is no heart yet to beat.
-        self._silence_s = SILENCE_S
-        self._silence_at_work_s = silence_s
-        self.retired = False
-        self._reader = reader
-        self._writer = writer
-        self.death = asyncio.create_task(process.wait())
-
-    @classmethod
-    async def start(cls, command: Sequence[str], setup: WorkerSetup, silence_s: float) -> _Worker | None:
-        """A worker that has said it is ready, or None where it died before."""
-        ours, theirs = socket.socketpair()
-        reader, writer = await asyncio.open_connection(sock=ours, limit=2**20)
-        with theirs:
-            # A session of its own: Ctrl-C in a terminal is for the API alone, which then ends its workers
-            # in order.
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                str(theirs.fileno()),
-                stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
-        worker = cls(process, reader, writer, silence_s)
-        ready = None
-        try:
-            await worker.send(Frame("setup", {name: getattr(setup, name) for name in setup.__slots__}))
-            ready = await worker.answer()
-        finally:
-            if ready is None:
-                await worker.end()
-        worker._silence_s = worker._silence_at_work_s
-        return None if ready is None else worker
-
-    async def send(self, frame: Frame) -> None:
-        # A dead worker is noticed by whoever reads its answer.
-        with contextlib.suppress(ConnectionError):
-            self._writer.write(frame.encode())
-            await self._writer.drain()
-
-    def cancel(self, number: int) -> None:
-        self._writer.write(Frame("cancel", {"job": number}).encode())
-
-    async def answer(self) -> Frame | None:
-        """What it came to; None where the worker died, or was killed for its silence."""
-        while (frame := await self._frame()) is not None and frame.kind == "alive":
-            pass
-        return frame
-
-    async def _frame(self) -> Frame | None:
-        reading = asyncio.ensure_future(read_frame(self._reader))
-        try:
-            # Twice half the time: where this process was itself stopped for long, what has come meanwhile is read.
-            for _ in range(2):
-                if (await asyncio.wait({reading}, timeout=self._silence_s / 2))[0]:
-                    return reading.result()
-        finally:
-            reading.cancel()
-        _log.error("a worker fell silent and is killed", pid=self._process.pid, silence_s=self._silence_s)
-        self.kill()
-        return None
-
-    def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-
-    def retire(self) -> None:
-        """Have it end, whatever it is doing; that is no fault of its job's."""
-        self.retired = True
-        self._writer.close()
-
-    async def end(self) -> None:
-        """Close its socket, which it takes as the order to end; kill it where it does not."""
-        self._writer.close()
-        await asyncio.wait({self.death}, timeout=_FAREWELL_S)
-        if not self.death.done():
-            self.kill()
-            await self.death
-        with contextlib.suppress(ConnectionError):
-            await self._writer.wait_closed()
+#: What a worker died over, for people.
+_KINDS = {Job: "this grade", Vetting: "this problem's own programs", ToolCall: "this run"}
 
 
 class LocalEngine:
@@ -198,57 +74,50 @@ class LocalEngine:
 
     def __init__(
         self,
+        workforce: Workforce,
         *,
-        setups: Sequence[WorkerSetup],
         languages: tuple[LanguageInfo, ...],
         queue_size: int,
         sandbox: str,
         secure: bool,
         graders: Mapping[str, GraderInfo],
         store: ProblemStore,
-        sweep: Callable[[], object],
-        recreate: Callable[[], bool],
         metrics: Metrics,
-        silence_s: float = SILENCE_S,
-        command: Sequence[str] = (sys.executable, "-m", "service.engines.worker"),
+        most_attempts: int = MOST_ATTEMPTS,
+        memory_bytes: float = math.inf,
+        sessions: Callable[[Callable[[int], None]], Keeper] | None = None,
     ) -> None:
         """An engine that is ready to be started.
 
-        `graders`: by language id, what results say of it. `sweep` clears what a killed worker left in the
-        kernel, and blocks; so does `recreate`, which makes again what the data directory has lost, and says whether
-        there was any. `metrics`: what this engine counts in. `silence_s`: how long a worker at work may say nothing.
+        `graders`: by language id, what results say of it. `metrics`: what this engine counts in. `memory_bytes`: what
+        programs may use together. `sessions`: makes what keeps them, given what sets memory aside for them.
         """
-        self._setups = tuple(setups)
+        self._workforce = workforce
         self._languages = languages
-        self._queue_size = queue_size
         self._metrics = metrics
         self.sandbox = sandbox
         self.secure = secure
-        self._graders = graders
+        self.graders = graders
+        self._most_attempts = most_attempts
         self._store = store
-        self._sweep = sweep
-        self._recreate = recreate
-        self._recreating = asyncio.Lock()
-        self._recreated_s = -math.inf
-        self._faults_in_a_row = 0
-        self._silence_s = silence_s
-        self._command = tuple(command)
+        self._queue = Queue(memory_bytes)
+        self.sessions = None if sessions is None else sessions(self._queue.set_aside)
+        self._admission = Admission(
+            queue_size,
+            waiting=lambda: self._queue.unadmitted,
+            waiting_bytes=lambda: self._queue.unadmitted_bytes,
+            retry_after_s=self._retry_after_s,
+        )
         self._numbers = itertools.count()
-        self._queue: deque[_Pending] = deque()
-        self._idle: deque[asyncio.Future[_Pending]] = deque()
-        self._open = 0
-        self._quiet = asyncio.Event()
-        self._running: dict[int, _Worker] = {}
-        self._alive: set[_Worker] = set()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._draining = False
+        self._running: dict[int, WorkerProcess] = {}
+        self._book = JobBook()
+        self._secret = secrets.token_bytes()
         self._closed = False
-        self._admissions = 0
-        self._mean_busy_s = 1.0
+        self._faults_in_a_row = 0
         metrics.watch(
             queue_length=lambda: len(self._queue),
-            queue_age_s=lambda: time.monotonic() - self._queue[0].work.accepted_s if self._queue else 0.0,
-            workers_alive=lambda: len(self._alive),
+            queue_age_s=lambda: self._queue.age_s,
+            workers_alive=lambda: workforce.alive,
             workers_busy=lambda: len(self._running),
         )
 
@@ -258,289 +127,211 @@ class LocalEngine:
 
     @property
     def batch_window(self) -> int:
-        return 2 * len(self._setups)
+        return 2 * self._workforce.size
 
     def status(self) -> EngineStatus:
         return EngineStatus(
-            workers_alive=len(self._alive), draining=self._draining, faults_in_a_row=self._faults_in_a_row
+            workers_alive=self._workforce.alive,
+            draining=self._admission.draining,
+            faults_in_a_row=self._faults_in_a_row,
         )
 
     async def start(self) -> None:
         """Start the workers; they become ready one by one."""
-        self._tasks = [asyncio.create_task(self._employ(setup)) for setup in self._setups]
+        self._workforce.start(self._serve)
+        if self.sessions is not None:
+            self.sessions.start()
 
-    @contextlib.contextmanager
-    def admission(self) -> Iterator[None]:
-        self._admit(sum(not pending.admitted for pending in self._queue) + self._admissions)
-        self._admissions += 1
-        try:
-            with self._opened():
-                yield
-        finally:
-            self._admissions -= 1
+    def admission(self, request_bytes: int) -> AbstractContextManager[None]:
+        return self._admission.place(request_bytes)
 
     async def grade(self, job: Job, *, admitted: bool = False) -> Graded:
-        graded: Graded = await self._do(job, admitted=admitted)
-        return graded
+        if not job.keep_s:
+            return await self._graded(job, self._enqueue(job, admitted=admitted))
+        # Who asks for it again, and whoever asks first, may come and go.
+        return await self._book.join(job, lambda: self._graded(job, self._enqueue(job, admitted=admitted))).graded()
+
+    async def submit(self, job: Job, ended: Callable[[Summary], None]) -> None:
+        async def told(pending: Pending) -> Graded:
+            graded = await self._graded(job, pending)
+            ended(graded.summary)
+            return graded
+
+        self._book.join(job, lambda: told(self._enqueue(job, admitted=False, priority=Priority.ASYNC)))
+
+    async def state(self, identifier: str, *, client: str) -> JobState | None:
+        kept = self._kept(identifier, client)
+        if kept is None:
+            return None
+        if kept.came_to is None:
+            return JobState("waiting" if kept.id in self._queue else "running")
+        if isinstance(kept.came_to, Graded):
+            return JobState("done", result=kept.came_to.result)
+        return JobState("failed", error=kept.came_to)
+
+    async def forget(self, identifier: str, *, client: str) -> bool:
+        if self._kept(identifier, client) is None:
+            return False
+        self._book.drop(identifier)
+        return True
+
+    async def secret(self) -> bytes:
+        return self._secret
 
     async def vet(self, vetting: Vetting) -> None:
-        await self._do(vetting, admitted=False)
+        outcome(await self._answer(self._enqueue(vetting, admitted=False)))
 
-    async def _do(self, work: Job | Vetting, *, admitted: bool) -> Any:
-        if not admitted:
-            self._admit(sum(not pending.admitted for pending in self._queue))
-        elif self._closed:
-            raise _shut_down()
-        pending = _Pending(next(self._numbers), work, admitted, asyncio.get_running_loop().create_future())
-        if not self._hand_over(pending):
-            self._queue.append(pending)
-        with self._opened():
-            try:
-                return await pending.future
-            except asyncio.CancelledError:
-                self._metrics.cancelled()
-                self._abandon(pending)
-                raise
+    async def run(self, call: ToolCall) -> Ran:
+        answer = await self._answer(self._enqueue(call, admitted=False))
+        if isinstance(answer, Died):
+            answer = failed(call, answer.detail, grader=self.graders[call.request.language])
+            self._count(answer)
+        ran = outcome(answer)
+        assert isinstance(ran, Ran)
+        return ran
+
+    async def attempt(self, work: Work) -> Answer:
+        """Have it done, past the queue's limit. Raises Unavailable where the engine is closed meanwhile."""
+        return await self._answer(self._enqueue(work, admitted=True))
 
     async def drain(self, timeout_s: float) -> bool:
-        """Take no new work and wait for what there is; False where the time did not suffice."""
-        self._draining = True
-        if self._open == 0:
-            return True
-        self._quiet.clear()
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._quiet.wait()
-        except TimeoutError:
-            return False
-        return True
+        until_s = time.monotonic() + timeout_s
+        quiet = await self._admission.drain(timeout_s)
+        if self.sessions is not None:
+            quiet = await self.sessions.drain(until_s - time.monotonic()) and quiet
+        return quiet
 
     async def close(self) -> None:
         """Refuse what still waits, cancel what still runs, end every worker. Again: does nothing."""
-        self._draining = self._closed = True
-        while self._queue:
-            self._fail(self._queue.popleft(), _shut_down())
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._admission.draining = self._closed = True
+        self._queue.refuse_all()
+        if self.sessions is not None:
+            await self.sessions.close()
+        await self._workforce.close()
 
     def fault(self, job: Job, message: str) -> Graded:
-        return fault(job, self._store, grader=self._graders[job.request.language], message=message)
+        return fault(job, self._store, grader=self.graders[job.request.language], message=message)
 
-    def _retry_after_s(self) -> int:
-        """Seconds until about half the queue is done, by the time recent grades took."""
-        seconds = self._mean_busy_s * len(self._queue) / (2 * max(1, len(self._alive)))
-        return min(60, max(1, math.ceil(seconds)))
+    def _kept(self, identifier: str, client: str) -> Kept | None:
+        kept = self._book.get(identifier)
+        return None if kept is None or client not in ("", kept.client) else kept
 
-    def _admit(self, waiting: int) -> None:
-        if self._draining:
-            raise Unavailable("the service is shutting down and takes no new work")
-        if waiting >= self._queue_size:
-            raise QueueFull(f"{waiting} grades are waiting, as many as may", retry_after_s=self._retry_after_s())
+    async def _graded(self, job: Job, pending: Pending) -> Graded:
+        answer = await self._answer(pending)
+        if isinstance(answer, Died):
+            answer = await asyncio.to_thread(self.fault, job, answer.detail)
+            self._count(answer)
+        graded = outcome(answer)
+        assert isinstance(graded, Graded)
+        return graded
 
-    @contextlib.contextmanager
-    def _opened(self) -> Iterator[None]:
-        """Work that draining has to wait for."""
-        self._open += 1
-        try:
-            yield
-        finally:
-            self._open -= 1
-            if self._open == 0:
-                self._quiet.set()
+    def _enqueue(self, work: Work, *, admitted: bool, priority: Priority | None = None) -> Pending:
+        """Raises QueueFull, Unavailable."""
+        if not admitted:
+            self._admission.check(work.request_bytes)
+        elif self._closed:
+            raise shut_down()
+        pending = Pending(
+            next(self._numbers), work, admitted, priority or (Priority.BATCH if admitted else Priority.GRADE)
+        )
+        self._queue.put(pending)
+        return pending
 
-    def _hand_over(self, pending: _Pending) -> bool:
-        """Give the job to an idle worker, past the queue, so that what an idle worker takes is never "waiting"."""
-        while self._idle:
-            waiter = self._idle.popleft()
-            if not waiter.done():
-                waiter.set_result(pending)
-                return True
-        return False
+    async def _answer(self, pending: Pending) -> Answer:
+        """Raises DeadlinePassed, and ServiceErrors of this engine's own."""
+        with self._admission.opened():
+            try:
+                async with asyncio.timeout(pending.work.time_left_s):
+                    return await pending.future
+            except TimeoutError:
+                raise DeadlinePassed() from None
+            finally:
+                if pending.future.cancelled():
+                    self._metrics.cancelled()
+                    self._abandon(pending)
 
-    def _put_first(self, pending: _Pending) -> None:
-        """A job that was taken and comes back; its caller may have gone meanwhile."""
-        if not pending.future.done() and not self._hand_over(pending):
-            self._queue.appendleft(pending)
-
-    def _abandon(self, pending: _Pending) -> None:
-        if pending in self._queue:
-            self._queue.remove(pending)
-        elif (worker := self._running.get(pending.number)) is not None:
+    def _abandon(self, pending: Pending) -> None:
+        if not self._queue.remove(pending) and (worker := self._running.get(pending.number)) is not None:
             worker.cancel(pending.number)
 
-    @staticmethod
-    def _fail(pending: _Pending, error: ServiceError) -> None:
-        if not pending.future.done():
-            pending.future.set_exception(error)
+    def _retry_after_s(self) -> int:
+        return retry_after_s(len(self._queue), self._workforce.alive, self._queue.mean_s)
 
-    async def _employ(self, setup: WorkerSetup) -> None:
-        """Keep one worker at work for as long as the engine lives."""
-        backoff_s = _FIRST_BACKOFF_S
-        while True:
-            worker = await self._started(setup)
-            if worker is not None:
-                self._alive.add(worker)
-                try:
-                    if await self._serve(worker):
-                        backoff_s = _FIRST_BACKOFF_S
-                finally:
-                    self._alive.discard(worker)
-                    await worker.end()
-            if worker is None or not worker.retired:
-                self._metrics.worker_died()
-                _log.error("a worker died", slot=setup.slot, again_in_s=backoff_s)
-            await self._swept()
-            await self._mended(time.monotonic())
-            await asyncio.sleep(backoff_s)
-            backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
-
-    async def _started(self, setup: WorkerSetup) -> _Worker | None:
-        try:
-            return await _Worker.start(self._command, setup, self._silence_s)
-        except OSError as error:
-            _log.error("no worker could be started", slot=setup.slot, error=str(error))
-            return None
-
-    async def _swept(self) -> None:
-        try:
-            await asyncio.to_thread(self._sweep)
-        except HostError as error:
-            _log.error("what a dead worker left could not be cleared", error=str(error))
-
-    async def _mended(self, since_s: float) -> bool:
-        """Whether parts of the data directory were gone and have been made again, then or since."""
-        async with self._recreating:
-            if self._recreated_s < since_s:
-                try:
-                    if not await asyncio.to_thread(self._recreate):
-                        return False
-                except (HostError, OSError) as error:
-                    _log.error("what the data directory has lost could not be made again", error=str(error))
-                    return False
-                self._recreated_s = time.monotonic()
-                _log.warning("the data directory had lost parts, which are made again; all workers start anew")
-                # They hold locks that are nobody else's any more.
-                for worker in self._alive:
-                    worker.retire()
-            return True
-
-    async def _serve(self, worker: _Worker) -> bool:
+    async def _serve(self, worker: WorkerProcess) -> bool:
         """Give one worker jobs until it dies; True where it finished any."""
         finished = False
         while True:
-            pending = await self._take(worker)
+            pending = await self._queue.take(worker.death)
             if pending is None:
                 return finished
             if worker.retired:
-                self._put_first(pending)
+                self._queue.put_first(pending)
                 return finished
-            if pending.future.done():
+            if pending.over:
+                self._queue.done(pending, 0.0)
                 continue
             begun_s = time.monotonic()
             self._running[pending.number] = worker
             try:
-                answer = await self._ask(worker, pending, queue_s=begun_s - pending.work.accepted_s)
-                again = answer is not None and _is_fault(answer) and await self._mended(begun_s)
+                answer = await _ask(worker, pending, queue_s=begun_s - pending.work.accepted_s)
+                again = answer is not None and is_fault(answer) and await self._workforce.mended(begun_s)
             except asyncio.CancelledError:
-                self._fail(pending, _shut_down())
+                pending.fail(shut_down())
                 raise
             finally:
                 del self._running[pending.number]
             if answer is None and worker.retired:
                 pending.attempts -= 1
-                self._put_first(pending)
+                self._queue.put_first(pending)
                 return finished
             if answer is None:
-                await self._bury(pending)
+                self._bury(pending)
                 return finished
-            if again and pending.attempts < _MOST_ATTEMPTS:
-                self._put_first(pending)
+            if again and not pending.mended:
+                pending.mended = True
+                pending.attempts -= 1
+                self._queue.put_first(pending)
                 return True
             finished = True
-            self._mean_busy_s += 0.1 * (time.monotonic() - begun_s - self._mean_busy_s)
-            self._resolve(pending, answer)
+            self._queue.done(pending, time.monotonic() - begun_s)
+            self._finish(pending, answer)
 
-    async def _take(self, worker: _Worker) -> _Pending | None:
-        """The next job, or None where the worker dies while there is none."""
-        if self._queue:
-            return self._queue.popleft()
-        waiter: asyncio.Future[_Pending] = asyncio.get_running_loop().create_future()
-        self._idle.append(waiter)
-        try:
-            either: set[asyncio.Future[Any]] = {worker.death, waiter}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            if waiter.done():
-                self._fail(waiter.result(), _shut_down())
-            raise
-        finally:
-            waiter.cancel()
-        if not worker.death.done():
-            return waiter.result()
-        if waiter.done() and not waiter.cancelled():
-            self._put_first(waiter.result())
-        return None
+    def _bury(self, pending: Pending) -> None:
+        """A worker died over this: that may be chance, until it has happened too often."""
+        if pending.attempts < self._most_attempts or pending.over:
+            self._queue.put_first(pending)
+            return
+        what = _KINDS[type(pending.work)]
+        self._queue.done(pending, 0.0)
+        times = "" if pending.attempts == 1 else f" {pending.attempts} times"
+        pending.finish(Died(f"the grader's worker died{times} over {what}"))
 
-    async def _ask(self, worker: _Worker, pending: _Pending, *, queue_s: float) -> Frame | None:
-        pending.attempts += 1
-        work = pending.work
-        if isinstance(work, Vetting):
-            await worker.send(Frame("vet", {"job": pending.number}, work.problem))
+    def _finish(self, pending: Pending, answer: Answer) -> None:
+        if isinstance(answer, (Graded, Ran)):
+            self._count(answer)
+        pending.finish(answer)
+
+    def _count(self, answer: Graded | Ran) -> None:
+        if isinstance(answer, Graded):
+            self._metrics.graded(answer.summary)
         else:
+            self._metrics.ran(answer.summary)
+        for cache, why in answer.summary.cache_faults.items():
+            _log.warning("a cache that is shared fails, and is done without for a while", cache=cache, error=why)
+        self._faults_in_a_row = answer.summary.faults_in_a_row(self._faults_in_a_row)
+
+
+async def _ask(worker: WorkerProcess, pending: Pending, *, queue_s: float) -> Answer | None:
+    """None where the worker died over it."""
+    pending.attempts += 1
+    match work := pending.work:
+        case Vetting():
+            await worker.send(Frame("vet", {"job": pending.number}, work.problem))
+        case Job():
             fields = {"job": pending.number, "index": work.index, "arrived_s": work.arrived_s, "queue_s": queue_s}
             await worker.send(Frame("grade", fields, work.request.model_dump_json(exclude_defaults=True).encode()))
-        return await worker.answer()
-
-    async def _bury(self, pending: _Pending) -> None:
-        """A worker died over this job: once may be chance, twice is an internal_error."""
-        if pending.attempts < _MOST_ATTEMPTS or pending.future.done():
-            self._put_first(pending)
-            return
-        if isinstance(pending.work, Vetting):
-            self._fail(pending, InternalError("the grader's worker died twice over this problem's own programs"))
-            return
-        message = "the grader's worker died twice over this grade"
-        graded = await asyncio.to_thread(self.fault, pending.work, message)
-        self._deliver(pending, graded)
-
-    def _resolve(self, pending: _Pending, answer: Frame) -> None:
-        match answer.kind:
-            case "result":
-                self._deliver(pending, Graded(answer.body, Summary(**answer.fields["summary"])))
-            case "vetted":
-                if not pending.future.done():
-                    pending.future.set_result(None)
-            case "fault":
-                self._fail(pending, InternalError(answer.fields["detail"]))
-            case "refused":
-                self._fail(pending, _refusal(answer.fields["reason"], answer.fields["detail"]))
-            case "cancelled" if pending.future.done():
-                pass
-            case kind:
-                self._fail(pending, InternalError(f"a worker answered {kind!r} out of turn"))
-
-    def _deliver(self, pending: _Pending, graded: Graded) -> None:
-        self._metrics.graded(graded.summary)
-        self._faults_in_a_row = self._faults_in_a_row + 1 if graded.summary.verdict == _INTERNAL_ERROR else 0
-        if not pending.future.done():
-            pending.future.set_result(graded)
-
-
-def _is_fault(answer: Frame) -> bool:
-    return answer.kind == "fault" or (
-        answer.kind == "result" and answer.fields["summary"]["verdict"] == _INTERNAL_ERROR
-    )
-
-
-def _shut_down() -> Unavailable:
-    return Unavailable("the service was shut down before this grade was done")
-
-
-def _refusal(reason: str, detail: str) -> ServiceError:
-    match reason:
-        case "unknown_problem":
-            return NotFound(detail)
-        case "corrupt_problem":
-            return StoredProblemCorrupt(detail)
-    return InvalidRequest.at(reason, detail)
+        case ToolCall():
+            fields = {"job": pending.number, "arrived_s": work.arrived_s, "queue_s": queue_s}
+            await worker.send(Frame("run", fields, work.request.model_dump_json(exclude_defaults=True).encode()))
+    frame = await worker.answer()
+    return None if frame is None else from_frame(frame)

@@ -7,31 +7,23 @@ no web framework, to stay small.
 
 from __future__ import annotations
 
-import os
-import resource
+import contextlib
 import signal
 import socket
 import sys
 import threading
 import time
-from dataclasses import asdict
-from pathlib import Path
 
-from sandbox.config import SandboxConfig
-from sandbox.errors import Cancelled, CheckerRefused, GraderFault, UnknownLanguage
-from sandbox.judge import Judge
-from service.contract import GradeRequest, GraderInfo, parse_problem
-from service.engines.base import Job
+from service import heap
+from service.contract import GradeRequest, RunRequest
+from service.engines.answers import to_frame
+from service.engines.base import Job, ToolCall
+from service.engines.bench import Bench
 from service.engines.frames import Frame, receive_frame
-from service.grading import Grading, LimitsRefused
-from service.stores.loaded import LoadedProblems, load
-from service.stores.problems import CorruptProblem, ProblemStore, UnknownProblem
+from service.engines.setup import WorkerSetup
 
 #: How often a worker at work says that it lives.
 _BEAT_S = 1.0
-
-#: Descriptors left to cells and to the interpreter, beside those of loaded tests.
-_SPARE_FDS = 512
 
 
 def main() -> None:
@@ -44,41 +36,14 @@ def main() -> None:
     setup = receive_frame(connection)
     if setup is None:
         return
-    slot, core = setup.fields["slot"], setup.fields["core"]
-    os.sched_setaffinity(0, {core})
-    data_dir = Path(setup.fields["data_dir"])
-    judge = Judge(
-        SandboxConfig(
-            data_dir=data_dir,
-            insecure_no_cgroup=setup.fields["insecure_no_cgroup"],
-            compile_cache_bytes=setup.fields["compile_cache_bytes"],
-            testlib=Path(setup.fields["testlib"]),
-            checker_cpu_s=setup.fields["checker_cpu_s"],
-            languages=None if setup.fields["languages"] is None else frozenset(setup.fields["languages"]),
-            time_factors=setup.fields["time_factors"],
-        ),
-        slot,
-        core,
-    )
-    try:
-        problems = LoadedProblems(
-            ProblemStore(data_dir / "problems"),
-            limit_bytes=setup.fields["problem_cache_bytes"],
-            limit_tests=_raise_fd_limit() - _SPARE_FDS,
-        )
-        graders = {name: GraderInfo(**info) for name, info in setup.fields["graders"].items()}
-        judge.warm()
-        connection.sendall(Frame("ready", {}).encode())
-        _serve(Heartbeat(connection), judge, Grading(judge, problems, graders=graders))
-    finally:
-        judge.close()
-
-
-def _raise_fd_limit() -> int:
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    return allowed
+    with contextlib.closing(Bench(WorkerSetup.of(setup))) as bench:
+        try:
+            connection.sendall(Frame("ready", {}).encode())
+        except ConnectionError:
+            # The service ended while this worker was starting.
+            return
+        heap.settle()
+        _serve(Heartbeat(connection), bench)
 
 
 class Heartbeat:
@@ -122,63 +87,34 @@ class Heartbeat:
                         return
 
 
-def _serve(heartbeat: Heartbeat, judge: Judge, grading: Grading) -> None:
-    connection = heartbeat.connection
+def _serve(heartbeat: Heartbeat, bench: Bench) -> None:
+    cancel_fd = heartbeat.connection.fileno()
     while (frame := heartbeat.receive()) is not None:
         match frame.kind:
             case "grade":
-                answer = answer_to(connection, grading, frame)
+                answer = bench.grade(_job(frame), queue_s=frame.fields["queue_s"], cancel_fd=cancel_fd)
             case "vet":
-                answer = _vetted(connection, judge, frame)
+                answer = bench.vet(frame.body, cancel_fd=cancel_fd)
+            case "run":
+                call = ToolCall(RunRequest.model_validate_json(frame.body), arrived_s=frame.fields["arrived_s"])
+                answer = bench.run(call, queue_s=frame.fields["queue_s"], cancel_fd=cancel_fd)
             case _:
                 # A cancel that comes alone is one that crossed with its job's result.
                 heartbeat.rest()
                 continue
         try:
-            heartbeat.answer(answer)
+            heartbeat.answer(to_frame(answer))
         except ConnectionError:
             return
-        judge.warm()
+        bench.warm()
 
 
-def answer_to(connection: socket.socket, grading: Grading, frame: Frame) -> Frame:
-    """What a `grade` comes to. Raises what no answer stands for: a fault of this program's."""
-    job = Job(
+def _job(frame: Frame) -> Job:
+    return Job(
         request=GradeRequest.model_validate_json(frame.body),
         arrived_s=frame.fields["arrived_s"],
         index=frame.fields["index"],
     )
-    try:
-        graded = grading.grade(job, queue_s=frame.fields["queue_s"], cancel_fd=connection.fileno())
-    except Cancelled:
-        return Frame("cancelled", {})
-    except UnknownProblem:
-        return _refused("unknown_problem", f"no problem {job.problem_id} is stored here")
-    except CorruptProblem:
-        return _refused("corrupt_problem", f"what is stored as {job.problem_id} is damaged; send the problem again")
-    except CheckerRefused as error:
-        return _refused(f"problem.{error.field}", str(error))
-    except UnknownLanguage as error:
-        return _refused("language", str(error))
-    except LimitsRefused as error:
-        return _refused("time_factor", str(error))
-    return Frame("result", {"summary": asdict(graded.summary)}, graded.result)
-
-
-def _vetted(connection: socket.socket, judge: Judge, frame: Frame) -> Frame:
-    try:
-        judge.vet(load(parse_problem(frame.body)).problem, cancel_fd=connection.fileno())
-    except Cancelled:
-        return Frame("cancelled", {})
-    except CheckerRefused as error:
-        return _refused(error.field, str(error))
-    except GraderFault as fault:
-        return Frame("fault", {"detail": f"the problem's own programs could not be compiled: {fault}"})
-    return Frame("vetted", {})
-
-
-def _refused(reason: str, detail: str) -> Frame:
-    return Frame("refused", {"reason": reason, "detail": detail})
 
 
 if __name__ == "__main__":

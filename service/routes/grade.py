@@ -15,9 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from service.claims import Claim
 from service.contract import BatchRequest, GradeRequest, GradeResult
 from service.engines.base import Graded, Job
-from service.errors import ClientGone, ServiceError
+from service.errors import ClientGone, ServiceError, StoredProblemCorrupt
 from service.routes.context import Context, context, json_body, while_connected
 
 router = APIRouter(tags=["grading"])
@@ -32,11 +33,27 @@ async def grade(request: Request) -> Response:
     arrived_s = time.monotonic()
     here = context(request)
     here.refuse_while_draining()
+    claim = Claim.of(request)
     async with here.bodies.parsed(request, _REQUEST) as asked:
         job = await here.intake.job(asked, arrived_s=arrived_s)
+        by_id = isinstance(asked.problem, str)
         # The problem that it may have carried is in the store, and not to be held while the job waits.
         del asked
-    graded = await while_connected(request.receive, here.engine.grade(job))
+    return await answered(request, here, claim, job, by_id=by_id)
+
+
+async def answered(request: Request, here: Context, claim: Claim, job: Job, *, by_id: bool) -> Response:
+    """Grade it, and answer. `by_id`: whether the problem did not come along."""
+    job = await claim.under_key(job, here.engine, keep_s=here.settings.job_keep_s)
+    try:
+        with here.intake.held([job]):
+            graded = await while_connected(request.receive, _graded(here, job))
+    except StoredProblemCorrupt as error:
+        if by_id:
+            raise
+        # It came along whole: what became of it since is no mistake of the client's.
+        graded = await _fault(here, job, error)
+    here.note(job, graded.summary)
     return Response(graded.result, media_type="application/json")
 
 
@@ -56,8 +73,10 @@ async def grade_batch(request: Request) -> Response:
     arrived_s = time.monotonic()
     here = context(request)
     here.refuse_while_draining()
+    claim = Claim.of(request).without_key("batches take none: send items that may be asked for again by themselves")
     async with here.bodies.parsed(request, _BATCH) as asked:
         jobs = await here.intake.jobs(asked.items, arrived_s=arrived_s)
+        jobs = [claim.on(job) for job in jobs]
         del asked
     return _Lines(here, jobs)
 
@@ -75,7 +94,8 @@ class _Lines(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Raises before anything is sent where the queue is full, so that the answer is a 429.
-        with self._here.engine.admission():
+        admission = self._here.engine.admission(sum(job.request_bytes for job in self._jobs))
+        with admission, self._here.intake.held(self._jobs):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             with contextlib.suppress(ClientGone):
                 await while_connected(receive, self._stream(send))
@@ -114,8 +134,22 @@ async def _one(here: Context, job: Job) -> Graded:
     # Until now it waited for its own batch, not for a worker.
     job = replace(job, accepted_s=time.monotonic())
     try:
-        return await here.engine.grade(job, admitted=True)
+        graded = await _graded(here, job, admitted=True)
     except ServiceError as error:
-        graded = await asyncio.to_thread(here.engine.fault, job, error.detail)
-        here.metrics.graded(graded.summary)
-        return graded
+        graded = await _fault(here, job, error)
+    here.note(job, graded.summary)
+    return graded
+
+
+async def _graded(here: Context, job: Job, *, admitted: bool = False) -> Graded:
+    try:
+        return await here.engine.grade(job, admitted=admitted)
+    except StoredProblemCorrupt:
+        here.intake.doubt(job.problem_id)
+        raise
+
+
+async def _fault(here: Context, job: Job, error: ServiceError) -> Graded:
+    graded = await asyncio.to_thread(here.engine.fault, job, error.detail)
+    here.metrics.graded(graded.summary)
+    return graded

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from service.contract import PROBLEMS, ProblemInfo, ProblemRef
 from service.engines.base import Vetting
+from service.guard import client
 from service.routes.context import context, json_body, while_connected
 from service.vetting import to_vet
 
@@ -29,7 +30,7 @@ async def put_problem(request: Request) -> Response:
     here.refuse_while_draining()
     async with here.bodies.parsed(request, PROBLEMS) as problem:
         if (programs := to_vet(problem)) is not None:
-            await while_connected(request.receive, here.engine.vet(Vetting(programs)))
+            await while_connected(request.receive, here.engine.vet(Vetting(programs, client=client(request))))
         identifier, created = await here.intake.store(problem)
         del problem
     return Response(

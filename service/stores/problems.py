@@ -14,8 +14,10 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+
+from service.stores.quota import NoRoom, Quota, note_use
 
 _ID = re.compile(r"sha256:([0-9a-f]{64})")
 
@@ -44,7 +46,11 @@ class CorruptProblem(ProblemStoreError):
 
 
 class StoreFull(ProblemStoreError):
-    """The disk takes no more."""
+    """The disk takes no more, or the store may hold no more."""
+
+
+class StoreUnreachable(ProblemStoreError):
+    """The store that is shared with others does not do its part."""
 
 
 def problem_id(content: bytes) -> str:
@@ -55,8 +61,21 @@ def problem_id(content: bytes) -> str:
 class ProblemStore:
     """A directory of problems; any number of processes may share it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        limit_bytes: int | None = None,
+        removed: Callable[[int], None] = lambda _: None,
+        in_use_s: float | None = None,
+    ) -> None:
+        """`limit_bytes`: of all that is stored; None for as much as the disk takes. `removed`: told how many problems
+        have made room for another. `in_use_s`: as of Quota.
+        """
         self._directory = directory
+        self._quota = (
+            None if limit_bytes is None else Quota(self._files, limit_bytes, removed=removed, in_use_s=in_use_s)
+        )
         # Sizes of the files known to be whole, so that a problem sent inline with each of 10,000 grades is
         # read back once.
         self._whole: dict[str, _Stamp] = {}
@@ -73,6 +92,24 @@ class ProblemStore:
             if error.errno in _FULL:
                 raise StoreFull(f"no room for a problem: {error.strerror}") from error
             raise
+        except NoRoom as error:
+            raise StoreFull(f"no room for a problem: {error}") from error
+
+    @contextlib.contextmanager
+    def held(self, identifiers: Iterable[str]) -> Iterator[None]:
+        """None of these problems is removed meanwhile by this process to make room."""
+        with self._quota.held(map(self._path, identifiers)) if self._quota else contextlib.nullcontext():
+            yield
+
+    def used(self, identifier: str) -> None:
+        """Note that the problem is in use, lest it be removed to make room."""
+        if self._quota is None:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            # A use changes the file's times, which it is known by.
+            whole, path = self.remembers(identifier), self._path(identifier)
+            if note_use(path) and whole:
+                self._remember(identifier, path.stat())
 
     def contains(self, identifier: str) -> bool:
         """Whether something is stored under the id, without reading it."""
@@ -90,7 +127,7 @@ class ProblemStore:
         except FileNotFoundError:
             raise UnknownProblem(identifier) from None
         if problem_id(content) != identifier:
-            self._whole.pop(identifier, None)
+            self.doubt(identifier)
             raise CorruptProblem(identifier)
         self._remember(identifier, stat)
         return content
@@ -118,6 +155,10 @@ class ProblemStore:
         except FileNotFoundError:
             return False
 
+    def doubt(self, identifier: str) -> None:
+        """Look at the file again before it is taken for whole: a disk may rot without a time changing."""
+        self._whole.pop(identifier, None)
+
     def _remember(self, identifier: str, stat: os.stat_result) -> None:
         self._whole[identifier] = _stamp(stat)
         if len(self._whole) > _MOST_REMEMBERED:
@@ -138,6 +179,9 @@ class ProblemStore:
                 return True
         except FileNotFoundError:
             return False
+
+    def _files(self) -> Iterator[Path]:
+        return self._directory.glob("??/*.json")
 
     def _path(self, identifier: str) -> Path:
         match = _ID.fullmatch(identifier)
@@ -165,7 +209,8 @@ class ProblemStore:
                 os.fsync(file.fileno())
             path = self._path(identifier)
             path.parent.mkdir(exist_ok=True)
-            Path(name).replace(path)
+            with self._quota.room(size) if self._quota else contextlib.nullcontext():
+                Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise

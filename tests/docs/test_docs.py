@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import httpx
@@ -11,10 +14,16 @@ import pytest
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from rl_client.async_client import AsyncGrader
 from rl_client.cli import build
+from rl_client.client import Grader
 from rl_client.datasets.kattis import read_package
+from rl_client.labels import NAMES, Label, named
+from rl_client.sessions import Session
+from rl_client.tools import ToolLimits
 from sandbox.languages import REGISTRY
-from service.settings import Settings
+from service.settings import OTHERS, Settings
+from tests.serving import Server
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -39,6 +48,59 @@ def test_the_completion_of_the_api_page_is_graded_as_it_says(grader_url: str) ->
         assert result[name] == value
 
 
+@pytest.mark.jail
+def test_the_script_of_the_trainers_page_prints_what_it_says(grader: Server) -> None:
+    page = (ROOT / "docs/trainers.md").read_text()
+    example = page[page.index("## An answer's reward") : page.index("## Labels")]
+    indented = re.findall(r"(?:^    .*\n|^\n(?=\n*    ))+", example, re.M)
+    script, told = (textwrap.dedent(block) for block in indented if block.strip())
+    source = script.replace("http://127.0.0.1:8000", grader.url)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=ROOT, timeout=100)
+    assert (done.stdout.strip(), done.stderr) == (told.strip(), "")
+
+
+def test_every_field_of_a_label_and_every_reward_is_documented() -> None:
+    page = (ROOT / "docs/trainers.md").read_text()
+    labels = page[page.index("## Labels") : page.index("## What becomes")]
+    assert [name for name in Label.model_fields if f"`{name}`" not in labels] == []
+    written = re.findall(r"^\| `(\w+)(?::[^`]*)?`(?:, `[^`]*`)? \| ", labels.partition("| `reward` | value")[2], re.M)
+    assert sorted(written) == sorted(NAMES)
+    for text in re.findall(r"^\| `([^`]*)`(?:, `([^`]*)`)? \| ", labels.partition("| `reward` | value")[2], re.M):
+        for name in filter(None, text):
+            named(name)
+
+
+def test_every_method_of_a_client_and_every_bound_of_tools_is_documented() -> None:
+    page = (ROOT / "docs/trainers.md").read_text()
+    client, tools = page[page.index("## The client") :].partition("\n## Tools")[::2]
+    methods = {name for kind in (Grader, AsyncGrader, Session) for name in vars(kind) if not name.startswith("_")}
+    assert [name for name in methods if f"`{name}(" not in client] == []
+    assert [name for name in ToolLimits.__dataclass_fields__ if f"`{name}`" not in tools] == []
+
+
+@pytest.mark.jail
+def test_the_program_of_the_api_page_runs_as_it_says(grader_url: str) -> None:
+    page = (ROOT / "docs/api.md").read_text()
+    example = page[page.index("## Running a program") :].partition("\n## ")[0]
+    [sent] = re.findall(r"-d '(\{.*?\})'\n", example, re.S)
+    told = example.partition(sent)[2].partition("\n")[2].partition(', "cpu_s"')[0].partition('"cpu_s"')[0]
+    result = httpx.post(f"{grader_url}/run", content=sent, timeout=60).json()
+    for name, value in json.loads(told.rstrip().rstrip(",") + "}").items():
+        assert result[name] == value
+
+
+@pytest.mark.jail
+def test_the_program_for_sandbox_fusion_runs_as_it_says(grader_url: str) -> None:
+    page = (ROOT / "docs/api.md").read_text()
+    example = page[page.index("## As SandboxFusion does") :].partition("\n## ")[0]
+    [sent] = re.findall(r"-d '(\{.*?\})'\n", example, re.S)
+    told = json.loads(example.partition(sent)[2].partition("\n")[2].partition("\n\n")[0])
+    result = httpx.post(f"{grader_url}/run_code", content=sent, timeout=60).json()
+    for answer in (told, result):
+        del answer["run_result"]["execution_time"], answer["run_result"]["cpu_time"]
+    assert result == told
+
+
 def test_every_setting_is_documented() -> None:
     text = (ROOT / "docs/deployment.md").read_text()
     for name, field in Settings.model_fields.items():
@@ -46,6 +108,12 @@ def test_every_setting_is_documented() -> None:
         assert row[1] == field.description
         if field.default_factory is None:
             assert row[0].lower() == f"`{field.default}`".lower()
+
+
+@pytest.mark.parametrize("file", [*PAGES, ROOT / "docker-compose.yml"], ids=lambda file: file.name)
+def test_no_variable_that_is_told_of_keeps_the_service_from_starting(file: Path) -> None:
+    known = OTHERS | {f"RKGRADE_{name.upper()}" for name in Settings.model_fields}
+    assert set(re.findall(r"RKGRADE_\w+", file.read_text())) - known == set()
 
 
 def test_every_command_and_every_option_of_grade_is_documented() -> None:
@@ -66,11 +134,23 @@ def test_every_data_set_and_every_option_of_its_import_is_documented() -> None:
         assert [option for option in options if option not in cli] == []
 
 
+def test_every_option_of_merge_is_documented() -> None:
+    page = (ROOT / "docs/frontier.md").read_text()
+    merge = get_group(build()).commands["merge"]
+    assert isinstance(merge, TyperGroup)
+    for command in merge.commands.values():
+        options = [option for parameter in command.params for option in parameter.opts if option[:2] == "--"]
+        assert [option for option in options if f"`{option}" not in page] == []
+
+
 def test_every_route_is_documented() -> None:
     text = (ROOT / "docs/api.md").read_text()
-    from service.routes import grade, health, languages, problems
+    from rl_client.trainers.openrlhf_endpoint import rewardable
+    from service.routes import compat, grade, health, jobs, languages, problems, run, sandbox_fusion, sessions, status
 
-    routes = [route for module in (grade, health, languages, problems) for route in module.router.routes]
+    modules = (grade, health, jobs, languages, problems, run, sandbox_fusion, sessions, status)
+    routers = [module.router for module in modules] + [compat.router(rewardable)]
+    routes = [route for router in routers for route in router.routes]
     for route in routes:
         for method in route.methods:  # type: ignore[attr-defined]
             assert re.search(rf"`{method} {re.sub(r'{[^}]*}', '{id}', route.path)}`", text)  # type: ignore[attr-defined]

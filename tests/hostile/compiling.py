@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sandbox import languages
+from sandbox.languages import REGISTRY
 from sandbox.verdicts import Verdict
 from tests.hostile.case import Case, Run, in_pythons
 
@@ -105,7 +107,26 @@ COMPILES_PYTHON = {
 
 EMPTY_PYTHON = {"empty": "", "only_comment": "# nothing", "only_newlines": "\n\n\n"}
 
+#: By language and name: the compiler ends well, and there is no program. Of languages that are installed here.
+LEAVES_NO_PROGRAM = {
+    ("perl", "folder"): "BEGIN { mkdir '/box/main.pl' }\n",
+    ("perl", "link"): "BEGIN { open F, '>', '/tmp/own'; symlink '/tmp/own', '/box/main.pl' }\n",
+    ("pascal", "unit"): "unit main;\ninterface\nimplementation\nend.\n",
+    ("haskell", "module"): "module Other where\nother :: Int\nother = 1\n",
+    ("haskell", "ends_the_compiler"): (
+        "{-# LANGUAGE TemplateHaskell #-}\nimport Language.Haskell.TH\nimport System.Posix.Process\n"
+        "import System.Exit\n$(runIO (exitImmediately ExitSuccess))\nmain :: IO ()\nmain = return ()\n"
+    ),
+    ("nim", "quits"): "static: quit(0)\n",
+    ("nim", "runs"): 'static: discard staticExec("mkdir /box/main")\n',
+}
+
 CASES: list[Case] = [
+    *(
+        Case(f"leaves_no_program_{name}", language, source.encode(), (Run(),), compiles=False)
+        for (language, name), source in LEAVES_NO_PROGRAM.items()
+        if languages.missing(REGISTRY[language]) is None
+    ),
     *(Case(f"compile_{name}", "c", source, (Run(),), compiles=False) for name, source in CANNOT_COMPILE.items()),
     *(Case(f"compile_{name}", "cpp", source, (Run(),), compiles=False) for name, source in CANNOT_COMPILE_CPP.items()),
     *(Case(f"compile_{name}", "c", source, (Run(),)) for name, source in COMPILES_C.items()),

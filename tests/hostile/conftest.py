@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from sandbox import host
 from sandbox.config import SandboxConfig
+from tests import host_uids
+from tests.data_dirs import data_dir, offered_languages
 
 #: A range of its own, so that other graders at work on this host are not mistaken for leftovers.
-UID_BASE = 720_000
+UIDS = host_uids.claim("hostile")
 
 
 @pytest.fixture(scope="package")
 def config() -> Iterator[SandboxConfig]:
-    with tempfile.TemporaryDirectory(prefix="hostile-data-") as data:
-        # Cells look into it as users who own nothing on this host.
-        Path(data).chmod(0o755)
-        config = SandboxConfig(data_dir=Path(data), uid_base=UID_BASE)
+    with data_dir() as directory:
+        config = SandboxConfig(directory, uid_base=UIDS.start, languages=offered_languages())
         host.prepare(config)
         yield config

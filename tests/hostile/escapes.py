@@ -26,6 +26,12 @@ REFUSED_CALLS = words(
     # Kernel machinery.
     "bpf", "keyctl", "add_key", "perf_event_open", "userfaultfd", "io_uring_setup", "init_module", "kexec_load",
     "syslog", "acct", "fanotify", "open_by_handle", "iopl", "reboot",
+    # What is the whole host's: unwritten files, filters in its kernel's code, huge pages, threads of a core, locks.
+    "sync", "syncfs", "fsync", "fdatasync", "seccomp", "prctl_seccomp", "prctl_high_bits", "socket_filter",
+    "core_scheduling", "huge_pages", "huge_memfd", "merged_pages", "record_lock", "record_lock_waiting",
+    "open_file_lock",
+    # What others do with files that are shared.
+    "inotify", "inotify_flags", "dnotify", "dnotify_high_bits", "read_if_cached", "write_hint",
     # What would outlive the process.
     "shmget", "msgget", "semget", "mq_open",
     # Clocks and names.

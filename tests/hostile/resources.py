@@ -256,6 +256,21 @@ int main() {
 }
 """
 
+#: As many timers as the host lets it have. Each could cost the kernel time every tick.
+TIMERS = b"""
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+int main(void) {
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    timer_t timer;
+    int made = 0;
+    signal(SIGALRM, SIG_IGN);
+    while (made < 5000 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) made++;
+    puts(100 <= made && made <= 1024 ? "held" : "escaped");
+}
+"""
+
 BIG_INPUT = b"1" * MB + b"\n"
 
 CASES: list[Case] = [
@@ -413,6 +428,7 @@ CASES: list[Case] = [
         *words(ACCEPTED, "exactly", "errors_to_the_brim", "no_limit_on_files"),
         limits=FLOOD,
     ),
+    Case("timers", "c", TIMERS, (Run(), Run())),
     Case("ignores_input", "c", b'#include <stdio.h>\nint main(void) { puts("held"); }\n', (Run(BIG_INPUT),)),
     *in_pythons("ignores_input", "print('held')\n", Run(BIG_INPUT)),
 ]

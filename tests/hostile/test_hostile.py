@@ -22,6 +22,7 @@ from sandbox.stdin import Stdin
 from sandbox.verdicts import Verdict
 from tests.hostile import compiling, endings, escapes, files, leftovers, pythonic, resources
 from tests.hostile.case import PYTHONS, ROOMY, Case, Run, program, words
+from tests.slowness import SLOWNESS
 
 pytestmark = pytest.mark.jail
 
@@ -124,7 +125,7 @@ class Bench:
         compiled = self._config.compiled_dir
         return compiled in (path.parent, path.parent.parent) or path.parent == self._config.locks_dir
 
-    def _settled(self, wanted: Footprint | None = None, deadline_s: float = 5.0) -> Footprint:
+    def _settled(self, wanted: Footprint | None = None, deadline_s: float = 5.0 * SLOWNESS) -> Footprint:
         """The footprint once it equals the wanted one, or is the same twice; whatever it is at the deadline."""
         until = time.monotonic() + deadline_s
         last = None
@@ -212,7 +213,7 @@ def test_verdicts_and_nothing_left(bench: Bench, case: Case) -> None:
     for result in judgement.tests:
         if result.verdict is Verdict.TIME_LIMIT:
             assert result.cpu_s is not None
-            assert result.cpu_s < case.limits.cpu_s + 1.0
+            assert result.cpu_s < case.limits.cpu_s + 1.0 * SLOWNESS
     assert bench.at_rest() == bench.idle
 
 
@@ -236,7 +237,7 @@ def test_cancelled_in_the_middle_and_nothing_left(bench: Bench, name: str) -> No
     finally:
         os.close(cancelled)
         os.close(cancel)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 20 * SLOWNESS
     assert bench.at_rest() == bench.idle
 
 
@@ -253,6 +254,15 @@ def test_one_input_serves_many_submissions(bench: Bench) -> None:
         )
     ]
     assert verdicts == [Verdict.ACCEPTED] * 4
+
+
+def test_the_time_of_reading_is_no_note_to_the_next(bench: Bench) -> None:
+    stdin = Stdin(b"true input\n")
+    problem = Problem((Test(0, None, 0, stdin, b"0\n"),), Tokens())
+    source = b"import os\nbefore = os.stat(0).st_atime_ns\nos.read(0, 100)\nprint(before)\n"
+    for language in (*PYTHONS, *PYTHONS):
+        (result,) = bench.judge.judge(Submission(problem, language, source, ROOMY)).tests
+        assert result.verdict is Verdict.ACCEPTED, result.stdout_tail
 
 
 def test_the_judge_did_not_grow(bench: Bench) -> None:

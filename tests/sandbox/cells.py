@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,15 +17,27 @@ from sandbox.cgroups import Cgroups
 from sandbox.checkers import Checker, Tokens
 from sandbox.config import SandboxConfig
 from sandbox.problem import Limits, Problem, Test
+from sandbox.run import RunRecord
 from sandbox.stdin import Stdin
+from sandbox.verdicts import Evidence
+from tests import host_uids
+from tests.slowness import SLOWNESS
 
 MB = 2**20
 
-#: A range of its own, so that other graders at work on this host are not mistaken for cells of these tests.
-UID_BASE = 740_000
-UIDS = range(UID_BASE, UID_BASE + 4096)
+Run = Callable[..., RunRecord]
+"""What the fixture `run` is: a program, run in a cell."""
 
-ROOMY = Limits(cpu_s=5.0, wall_s=20.0, memory_bytes=256 * MB, output_bytes=MB)
+SPIN = "while True: pass"
+SLEEP = "import time; time.sleep(1000)"
+
+KILLED = {"exit_code": None, "signal": signal.SIGKILL.value}
+
+#: A range of its own, so that other graders at work on this host are not mistaken for cells of these tests.
+UIDS = host_uids.claim("sandbox")
+UID_BASE = UIDS.start
+
+ROOMY = Limits(cpu_s=5.0 * SLOWNESS, wall_s=20.0 * SLOWNESS, memory_bytes=256 * MB, output_bytes=MB)
 """For programs that no limit shall stop, on a loaded host neither."""
 
 
@@ -43,6 +56,12 @@ def problem(*tests: tuple[bytes, bytes], checker: Checker | None = None, ignore_
         checker or Tokens(),
         ignore_exit_code,
     )
+
+
+def ended(exit_code: int | None = 0, signal: int | None = None, *, over: str | None = None) -> Evidence:
+    """Evidence of a run that ended so, and was over this one limit, or none."""
+    limits = {f"over_{name}": name == over for name in ("memory", "cpu", "wall", "output")}
+    return Evidence(**limits, exit_code=exit_code, signal=signal)
 
 
 def processes_in(groups: str) -> list[int]:

@@ -16,6 +16,8 @@ from sandbox import cgroups
 from sandbox.cgroups import CellGroup, Cgroups, Hierarchies, detect, open_cgroups
 from sandbox.errors import HostError
 from tests.sandbox.cells import MB, groups_left, processes_in, wait_until
+from tests.sandbox.grouped import run, start
+from tests.slowness import SLOWNESS
 
 # ---------------------------------------------------------------------------------------------------------------
 # Which hierarchies there are
@@ -107,9 +109,6 @@ def test_no_hierarchy_is_an_error_that_names_what_is_missing(mounts: str, own: s
 # ---------------------------------------------------------------------------------------------------------------
 # What the kernel counts
 
-#: Enters the groups by the descriptors in its first argument, then runs its second.
-ENTER = "import os, sys\nfor fd in sys.argv[1].split(','): os.write(int(fd), b'0')\nexec(sys.argv[2])"
-
 FORK_AND_SPIN = """
 import os, time
 if os.fork() == 0:
@@ -135,29 +134,6 @@ for pid in children:
 """
 
 
-def start(entries: list[int], code: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", ENTER, ",".join(map(str, entries)), code],
-        pass_fds=entries,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def run(entries: list[int], code: str) -> tuple[int, str]:
-    """Exit status and output of a real process in the program's group."""
-    with start(entries, code) as process:
-        output, _ = process.communicate(timeout=60)
-        return process.returncode, output.strip()
-
-
-@pytest.fixture(scope="module")
-def groups() -> Iterator[Cgroups]:
-    groups = open_cgroups(insecure_no_cgroup=False)
-    yield groups
-    groups.close()
-
-
 @pytest.fixture
 def group(groups: Cgroups) -> Iterator[CellGroup]:
     group = groups.cell("counted")
@@ -165,6 +141,28 @@ def group(groups: Cgroups) -> Iterator[CellGroup]:
     group.kill()
     group.close()
     assert groups_left() == []
+
+
+@pytest.mark.jail
+def test_a_run_sleeps_where_it_has_threads_and_all_of_them_do(group: CellGroup) -> None:
+    imports, up = "import signal, threading\n", "print('up', flush=True)\n"
+    sleeper = "threading.Thread(target=signal.sigwait, args=[{signal.SIGHUP}]).start()\n"
+    for code, sleeps in {
+        f"{imports}{up}signal.pause()": True,
+        f"{imports}{sleeper}{up}signal.pause()": True,
+        f"{imports}{sleeper}{up}while True: pass": False,
+    }.items():
+        entries = group.begin(256 * MB, 64)
+        assert not group.sleeps()
+        with start(entries, code) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "up\n"
+            if sleeps:
+                wait_until(group.sleeps, "asleep")
+            else:
+                assert not any(group.sleeps() for _ in range(20))
+            process.kill()
+        group.end()
 
 
 @pytest.mark.jail
@@ -178,8 +176,8 @@ def test_cpu_time_counts_dead_children_and_starts_from_nothing_each_time(group: 
     assert so_far is not None
     assert first is not None
     assert second is not None
-    assert 0.3 <= so_far <= first.cpu_s < 0.6
-    assert second.cpu_s < 0.1
+    assert 0.3 <= so_far <= first.cpu_s < 0.3 + 0.3 * SLOWNESS
+    assert second.cpu_s < 0.1 * SLOWNESS
 
 
 @pytest.mark.jail
@@ -242,7 +240,7 @@ def test_kill_ends_the_program_and_the_warden(group: CellGroup) -> None:
 @pytest.mark.jail
 def test_closing_the_owner_ends_what_still_runs_and_leaves_nothing(groups: Cgroups) -> None:
     code = (
-        "import sys\nfrom tests.sandbox.cells import groups_left\nfrom tests.sandbox.test_cgroups import start\n"
+        "import sys\nfrom tests.sandbox.cells import groups_left\nfrom tests.sandbox.grouped import start\n"
         "from sandbox.cgroups import open_cgroups\n"
         "owner = open_cgroups(insecure_no_cgroup=False)\n"
         "process = start(owner.cell('one').begin(2**28, 9), 'import signal; signal.pause()')\n"
@@ -258,7 +256,7 @@ def test_closing_the_owner_ends_what_still_runs_and_leaves_nothing(groups: Cgrou
 OWNER = """
 import signal, sys
 from sandbox.cgroups import open_cgroups
-from tests.sandbox.test_cgroups import start
+from tests.sandbox.grouped import start
 group = open_cgroups(insecure_no_cgroup=False).cell("orphan")
 # In a session of its own, as whatever a program leaves behind may be.
 left = start(group.begin(2**28, 9), "import os, signal; os.setsid(); print(1, flush=True); signal.pause()")

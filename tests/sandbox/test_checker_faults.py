@@ -21,7 +21,8 @@ from tests.sandbox.juries import SECOND_LINE, by_kattis, by_python, by_testlib, 
 
 pytestmark = pytest.mark.jail
 
-A, E = Verdict.ACCEPTED, Verdict.CHECKER_ERROR
+A, W = Verdict.ACCEPTED, Verdict.WRONG_ANSWER
+O, E = Verdict.OUTPUT_LIMIT, Verdict.CHECKER_ERROR  # noqa: E741
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +75,51 @@ def test_a_judge_can_be_called_off_while_a_checker_runs(judge: Judge) -> None:
         timer.join()
         os.close(cancelled)
         os.close(cancel)
+
+
+def test_a_checker_that_large_outputs_keep_busy_is_still_asked_about_others(judge: Judge) -> None:
+    """Or whoever floods one test would have no verdict on any."""
+    loops = by_python("import sys\nif len(open(sys.argv[3]).read()) > 9:\n    while True: pass\nprint(0)")
+    floods = b"print('1\\n' * (9 << 20) if input() == 'flood' else 1)"
+    results = judged(judge, loops, (b"flood\n", b"1"), (b"flood\n\n", b"1"), (b"\n" * 9, b"1"), source=floods)
+    assert [result.verdict for result in results] == [O, O, W]
+    assert results[1].checker_message.startswith("not asked: on test 0 the checker used more than")
+
+
+def test_who_brought_it_about_stays_known_where_a_checker_is_not_asked_any_more(judge: Judge) -> None:
+    loops = by_python("import sys\nif open(sys.argv[3]).read() != 'right':\n    while True: pass\nprint(1)")
+    results = judged(judge, loops, *[(b"%d" % number, b"right") for number in range(9)], source=b"print(1)")
+    assert {(result.verdict, result.provoked) for result in results} == {(E, True)}
+
+
+@pytest.mark.parametrize(
+    ("files", "size_bytes", "fault"),
+    [
+        (200, 900_000, "the checker left more than 32 feedback files"),
+        (33, 1, "the checker left more than 32 feedback files"),
+        (5, 900_000, "the checker left more than 4 MiB of feedback"),
+        (4, 900_000, ""),
+        (32, 1000, ""),
+    ],
+)
+def test_feedback_is_bounded_as_a_whole(judge: Judge, files: int, size_bytes: int, fault: str) -> None:
+    leaves = (
+        "import sys\n"
+        f"for n in range({files}):\n"
+        "    name = f'{n}' if n else 'judgemessage.txt'\n"
+        f"    open(sys.argv[3] + name, 'w').write('x' * {size_bytes})\n"
+        "sys.exit(42)"
+    )
+    (result,) = judged(judge, by_kattis("python", {"main.py": leaves}), (b"1\n1\n", b"1"))
+    said = fault or "x" * min(size_bytes, 4096)
+    assert (result.verdict, result.checker_message) == (E if fault else A, said)
+
+
+def test_another_pass_where_the_problem_has_one_is_the_validators_fault(judge: Judge) -> None:
+    asks = "import sys\nopen(sys.argv[3] + 'nextpass.in', 'w').write('1')\nsys.exit(42)"
+    (result,) = judged(judge, by_kattis("python", {"main.py": asks}), (b"1\n1\n", b"1"))
+    assert (result.verdict, result.provoked) == (E, False)
+    assert result.checker_message == "the checker asked for another pass, and the problem has one"
 
 
 FAULTY: list[CheckerProgram] = [

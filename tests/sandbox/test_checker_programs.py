@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from sandbox import compiling, testlib
 from sandbox.checkers.base import CheckerProgram, Partial, Scoring
 from sandbox.checking import checking
 from sandbox.config import SandboxConfig
 from sandbox.errors import CheckerRefused
 from sandbox.judge import Judge
 from sandbox.problem import Submission, TestResult
+from sandbox.starting import compiler_limits
 from sandbox.verdicts import Verdict
 from tests.sandbox.cells import MB, ROOMY, problem
 from tests.sandbox.juries import by_kattis, by_python, by_testlib, judged, one, said
@@ -257,6 +259,11 @@ def test_a_checker_that_is_of_no_use_is_refused_before_anything_runs(
     with pytest.raises(CheckerRefused, match=message):
         judge.vet(problem(checker=checker))
     assert ran == []
+
+
+def test_a_program_with_testlib_has_time_to_compile_on_a_busy_host(sandbox_config: SandboxConfig) -> None:
+    limits = compiler_limits(testlib.language(sandbox_config), compiling.LIMITS)
+    assert (limits.cpu_s, limits.effective_wall_s) == (60.0, 120.0)
 
 
 def test_without_the_header_testlib_checkers_are_refused(

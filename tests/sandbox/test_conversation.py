@@ -166,6 +166,11 @@ def test_what_is_taken_for_reading_past_the_end(status: int, stderr: bytes, caus
         (1, b"Traceback (most recent call last):\n  ...\nBrokenPipeError: [Errno 32] Broken pipe\n", True),
         (1, b"Traceback (most recent call last):\n  ...\nEOFError: EOF when reading a line\n", True),
         (1, b"Traceback (most recent call last):\n  ...\nValueError: x\n", False),
+        (1, b'Exception in thread "main" java.util.NoSuchElementException: No line found\n', True),
+        (2, b"panic: unexpected EOF\n\ngoroutine 1 [running]:\n", True),
+        (101, b"thread 'main' panicked at src/main.rs:3: failed printing to stdout: Broken pipe (os error 32)\n", True),
+        (1, b"node:events:492\n      throw er; // Unhandled 'error' event\n\nError: write EPIPE\n", True),
+        (1, b"the program's line ended in EOF\n", False),
         # Its last flush failed, after it had decided: on what, nobody knows.
         (120, b"Exception ignored in: <_io.TextIOWrapper name='<stdout>'>\nBrokenPipeError: [Errno 32]\n", False),
     ],

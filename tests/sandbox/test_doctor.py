@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import doctor, languages
+from sandbox import doctor, languages, resources
 from sandbox.cgroups import Hierarchies
 from sandbox.config import SandboxConfig
-from sandbox.doctor import Finding, Status
+from sandbox.findings import Finding, Status
 
 ROOT_STATUS = "Name:\tsh\nCapEff:\t000001ffffffffff\n"
+BARE_STATUS = "Name:\tsh\nCapEff:\t0000000000000040\n"
 CONTAINER_STATUS = "Name:\tsh\nCapEff:\t00000000a80425fb\n"
 
 
@@ -114,7 +115,13 @@ def test_a_data_directory_that_cells_cannot_see_into_is_a_failure() -> None:
     [
         ("6.1.0-38-amd64", (Status.OK, "Linux 6.1.0-38-amd64")),
         ("5.19.0", (Status.OK, "Linux 5.19.0")),
-        ("5.10.0", (Status.WARNING, "Linux 5.10.0: new enough for cgroup v1 only")),
+        (
+            "5.10.0",
+            (
+                Status.WARNING,
+                "Linux 5.10.0: on cgroup v2, memory limits hold, but what results say was used is too little",
+            ),
+        ),
     ],
 )
 def test_kernel(release: str, expected: tuple[Status, str]) -> None:
@@ -125,7 +132,8 @@ def test_kernel(release: str, expected: tuple[Status, str]) -> None:
     ("status", "uid", "expected"),
     [
         (ROOT_STATUS, 0, (Status.OK, "root")),
-        (CONTAINER_STATUS, 0, (Status.FAILED, "root without CAP_SYS_ADMIN")),
+        (CONTAINER_STATUS, 0, (Status.OK, "root")),
+        (BARE_STATUS, 0, (Status.FAILED, "root without CAP_SETUID, CAP_KILL")),
         (CONTAINER_STATUS, 1000, (Status.FAILED, "uid 1000")),
     ],
 )
@@ -171,6 +179,25 @@ def test_cgroup_v2_controllers_that_were_not_delegated_are_named(tmp_path: Path)
     assert outcome(doctor.try_groups(unified(base))) == (Status.FAILED, f"v2, without memory, pids in {base}")
 
 
+@pytest.mark.jail
+def test_a_group_that_systemd_manages_and_has_not_delegated_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sandbox.doctor._SYSTEMD", tmp_path)
+    files = {"cgroup.controllers": "memory pids\n", "cgroup.type": "domain\n"}
+    base = tree(tmp_path / "system.slice" / "rkgrade.service", files)
+    status, found = outcome(doctor.try_groups(unified(base)))
+    assert (status, "systemd manages that group" in found) == (Status.WARNING, True)
+    # Whatever is below a group that is delegated is, too.
+    os.setxattr(base.parent, "trusted.delegate", b"1")
+    assert outcome(doctor.try_groups(unified(base)))[0] is Status.OK
+
+
+def test_a_group_of_the_wrong_type_is_a_failure(tmp_path: Path) -> None:
+    base = tree(tmp_path, {"cgroup.controllers": "pids\n", "cgroup.type": "threaded\n"})
+    assert outcome(doctor.try_groups(unified(base))) == (Status.FAILED, f"v2, but the type of {base} is threaded")
+
+
 def test_a_group_is_made_and_removed_again(tmp_path: Path) -> None:
     base = tree(tmp_path, {"cgroup.controllers": "cpu io memory pids\n"})
     assert doctor.try_groups(unified(base)).status is Status.OK
@@ -210,13 +237,13 @@ def test_testlib(tmp_path: Path) -> None:
     [(100 * 2**20, Status.FAILED), (2**30, Status.WARNING), (3 * 2**30, Status.OK)],
 )
 def test_disk(tmp_path: Path, free_bytes: int, status: Status) -> None:
-    finding = doctor.disk(SandboxConfig(tmp_path / "a" / "b", compile_cache_bytes=2 * 2**30), free_bytes)
+    finding = resources.disk(SandboxConfig(tmp_path / "a" / "b", compile_cache_bytes=2 * 2**30), free_bytes)
     assert outcome(finding)[0] is status
 
 
 def test_a_data_directory_that_nobody_can_write_to_is_a_failure() -> None:
     # The kernel lets nobody make files in /proc/sys, root included.
-    finding = doctor.disk(SandboxConfig(Path("/proc/sys/rkgrade")))
+    finding = resources.disk(SandboxConfig(Path("/proc/sys/rkgrade")))
     assert finding.status is Status.FAILED
 
 
@@ -231,7 +258,23 @@ def test_a_data_directory_that_nobody_can_write_to_is_a_failure() -> None:
     ],
 )
 def test_cores(tmp_path: Path, files: dict[str, str], status: Status) -> None:
-    assert outcome(doctor.cores(tree(tmp_path, files)))[0] is status
+    assert outcome(resources.cores(tree(tmp_path, files), tmp_path))[0] is status
+
+
+@pytest.mark.parametrize(
+    ("files", "quota"),
+    [
+        ({"a.slice/cpu.max": "max 100000\n", "a.slice/b.service/cpu.max": "max 100000\n"}, None),
+        ({"a.slice/cpu.max": "max 100000\n", "a.slice/b.service/cpu.max": "50000 100000\n"}, "0.5"),
+        ({"a.slice/cpu.max": "25000 100000\n", "a.slice/b.service/cpu.max": "50000 100000\n"}, "0.25"),
+        ({"other.slice/cpu.max": "25000 100000\n"}, None),
+    ],
+)
+def test_the_least_quota_of_the_own_group_and_those_above_it_counts(
+    tmp_path: Path, files: dict[str, str], quota: str | None
+) -> None:
+    _, found = outcome(resources.cores(tree(tmp_path, files), tmp_path / "a.slice/b.service"))
+    assert found.endswith(f"but a quota of {quota} cores throttles what runs") is (quota is not None)
 
 
 MEMINFO = "MemTotal:       16777216 kB\nMemFree:         1048576 kB\nMemAvailable:    8388608 kB\n"
@@ -240,9 +283,17 @@ MEMINFO = "MemTotal:       16777216 kB\nMemFree:         1048576 kB\nMemAvailabl
 @pytest.mark.parametrize(("overcommit", "status"), [("0", Status.OK), ("1", Status.OK), ("2", Status.WARNING)])
 def test_memory(tmp_path: Path, overcommit: str, status: Status) -> None:
     proc = tree(tmp_path, {"meminfo": MEMINFO, "sys/vm/overcommit_memory": f"{overcommit}\n"})
-    finding = doctor.memory(proc)
+    finding = resources.memory(proc, tmp_path, tmp_path)
     assert outcome(finding)[0] is status
     assert finding.found.startswith("8.0 GiB of 16.0 GiB available")
+
+
+def test_memory_of_the_own_group_and_those_above_it_is_bounded(tmp_path: Path) -> None:
+    proc = tree(tmp_path / "proc", {"meminfo": MEMINFO})
+    limits = {"a.slice/memory.max": f"{2**30}\n", "a.slice/b.service/memory.max": "max\n"}
+    finding = resources.memory(proc, tree(tmp_path / "groups", limits), tmp_path / "groups/a.slice/b.service")
+    expected = "8.0 GiB of 16.0 GiB available, 1.0 GiB at most for the grader and all it runs"
+    assert outcome(finding) == (Status.OK, expected)
 
 
 SWAPS = "Filename\tType\tSize\tUsed\tPriority\n"
@@ -267,8 +318,19 @@ SWAPS = "Filename\tType\tSize\tUsed\tPriority\n"
             {"memory/memory.stat": ""},
             (Status.WARNING, "1 in use, and cgroup v1 does not count it: memory limits can be evaded"),
         ),
+        (
+            "/dev/vdb partition 1 0 -2\n",
+            {"memory.max": "max\n", "memory.swap.max": "max\n"},
+            (Status.OK, "1 in use; programs get none of it"),
+        ),
+        (
+            "/dev/vdb partition 1 0 -2\n",
+            {"memory.max": "max\n"},
+            (Status.WARNING, "1 in use, and this kernel does not count it: memory limits can be evaded"),
+        ),
     ],
 )
 def test_swap(tmp_path: Path, devices: str, groups: dict[str, str], expected: tuple[Status, str]) -> None:
     proc = tree(tmp_path / "proc", {"swaps": SWAPS + devices})
-    assert outcome(doctor.swap(proc, tree(tmp_path / "groups", groups))) == expected
+    found = tree(tmp_path / "groups", groups)
+    assert outcome(resources.swap(proc, found, found)) == expected

@@ -196,3 +196,16 @@ def test_a_checker_that_is_a_program_reads_both_files(judge: Judge, size: int) -
     found = [judge.judge(Submission(twice, "python", program.encode(), LIMITS)).tests[0] for program in programs]
 
     assert verdicts(found) == [Verdict.ACCEPTED, Verdict.WRONG_ANSWER], found[0].checker_message
+
+
+def test_what_was_judged_is_shown_and_stdout_beside_it(judge: Judge) -> None:
+    source = "print('to stdout')\nopen('sum.out', 'w').write('x' * 5000 + 'end')"
+    (result,) = judged(judge, source, (b"1 2", b"3"))
+    assert result.verdict is Verdict.WRONG_ANSWER
+    assert result.output_tail == b"x" * 4093 + b"end"
+    assert result.stdout_tail == b"to stdout\n"
+
+
+def test_nothing_is_shown_as_judged_where_no_output_was_left(judge: Judge) -> None:
+    (result,) = judged(judge, "print(3)", (b"1 2", b"3"))
+    assert (result.verdict, result.output_tail, result.stdout_tail) == (Verdict.WRONG_ANSWER, None, b"3\n")

@@ -1,4 +1,4 @@
-"""Programs that talk with an interactor, and programs that run in several passes: verdicts, faults, walls between."""
+"""Programs that talk with an interactor: verdicts, whose time is whose, and the wall between the two."""
 
 from __future__ import annotations
 
@@ -10,27 +10,33 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from sandbox.checkers.base import CheckerProgram, CheckerProtocol, JuryProgram, Scoring
 from sandbox.config import SandboxConfig
 from sandbox.errors import Cancelled
 from sandbox.judge import Judge
-from sandbox.problem import Dialogue, Limits, Problem, Submission, Test, TestResult
-from sandbox.stdin import Stdin
+from sandbox.problem import Dialogue, Problem, Submission
 from sandbox.verdicts import Verdict
-from tests.sandbox.cells import MB, ROOMY, footprint, wait_until
+from tests.sandbox.cells import ROOMY, footprint, wait_until
+from tests.sandbox.conversations import (
+    CARELESS,
+    KATTIS,
+    LIMITS,
+    LINEAR,
+    NONSENSE,
+    RIGHT,
+    TESTLIB,
+    c,
+    graded,
+    jury,
+    problem,
+)
 
 pytestmark = pytest.mark.jail
 
-SOURCES = Path(__file__).parent / "interactors"
-
 A, W, R, C = Verdict.ACCEPTED, Verdict.WRONG_ANSWER, Verdict.RUNTIME_ERROR, Verdict.CHECKER_ERROR
 T, M, O, I = Verdict.TIME_LIMIT, Verdict.MEMORY_LIMIT, Verdict.OUTPUT_LIMIT, Verdict.IDLE  # noqa: E741
-
-LIMITS = Limits(cpu_s=0.5, wall_s=1.5, memory_bytes=128 * MB, output_bytes=MB)
 
 
 @pytest.fixture(scope="module")
@@ -40,58 +46,6 @@ def judge(sandbox_config: SandboxConfig) -> Iterator[Judge]:
     judge.close()
 
 
-def jury(name: str, *flags: str) -> CheckerProgram:
-    """A program of `interactors/`; with testlib where its name says so."""
-    protocol = CheckerProtocol.TESTLIB if "testlib" in name else CheckerProtocol.KATTIS
-    language = "cpp" if name.endswith(".cpp") else "python"
-    files = ((name, (SOURCES / name).read_bytes()),)
-    return CheckerProgram(protocol, JuryProgram(language, files, uses_testlib="testlib" in name), flags, Scoring())
-
-
-#: An interactor whose word is the last.
-ALONE = Dialogue()
-
-
-def problem(
-    program: CheckerProgram,
-    *tests: tuple[str, str],
-    dialogue: Dialogue | None = ALONE,
-    passes: int = 1,
-) -> Problem:
-    return Problem(
-        tuple(
-            Test(number, None, len(given), Stdin(given.encode()), answer.encode())
-            for number, (given, answer) in enumerate(tests)
-        ),
-        program,
-        dialogue=dialogue,
-        passes=passes,
-    )
-
-
-def graded(
-    judge: Judge, of: Problem, source: str, language: str = "python", limits: Limits = LIMITS
-) -> tuple[TestResult, ...]:
-    return judge.judge(Submission(of, language, source.encode(), limits)).tests
-
-
-KATTIS = problem(jury("guess.cpp"), ("617283", "20"))
-CARELESS = problem(jury("guess.py"), ("617283", "20"))
-TESTLIB = problem(jury("guess_testlib.cpp"), ("617283", "20"), dialogue=Dialogue(jury("count_testlib.cpp")))
-
-# ---------------------------------------------------------------------------------------------------------------
-# Programs
-
-RIGHT = """
-low, high = 1, 1_000_000
-while True:
-    middle = (low + high) // 2
-    print(middle, flush=True)
-    said = input()
-    if said == "=":
-        break
-    low, high = (low, middle - 1) if said == "<" else (middle + 1, high)
-"""
 RIGHT_CPP = """
 #include <iostream>
 int main() {
@@ -105,7 +59,6 @@ int main() {
     }
 }
 """
-LINEAR = "n = 0\nwhile True:\n    n += 1\n    print(n, flush=True)\n    if input() == '=': break\n"
 LINEAR_CPP = """
 #include <iostream>
 int main() {
@@ -121,10 +74,6 @@ BY_PATHS = RIGHT.replace("print(middle, flush=True)", "print(middle, file=out, f
 )
 BY_PATHS = "out, given = open('/dev/stdout', 'w'), open('/dev/stdin')\n" + BY_PATHS
 FOUND = "print(617283, flush=True)\nassert input() == '='\n"
-
-
-def c(body: str) -> str:
-    return f"#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nint main(void) {{ {body} }}"
 
 
 #: In one write, so that nobody has gone yet.
@@ -209,9 +158,6 @@ def test_programs(judge: Judge, name: str, of: Problem) -> None:
     assert (result.message == "") == (verdict is A)
 
 
-NONSENSE = "print('what?', flush=True)\ninput()"
-
-
 def test_nonsense_is_rejected(judge: Judge) -> None:
     kattis, testlib = graded(judge, KATTIS, NONSENSE)[0], graded(judge, TESTLIB, NONSENSE)[0]
     assert (kattis.verdict, kattis.checker_message) == (W, "no more guesses")
@@ -272,6 +218,14 @@ def test_what_the_interactor_computes_is_not_the_programs_time(judge: Judge) -> 
     assert result.cpu_s < 0.2 < 0.3 < result.wall_s
 
 
+def test_what_the_interactor_computes_is_the_judges_own_work(judge: Judge) -> None:
+    """And so nobody else's, to whom a program's idling could be laid."""
+    before_s = judge.used_s
+    (result,) = graded(judge, problem(jury("faulty.py"), ("works", "")), "print(1, flush=True)\nprint(input())")
+    assert result.cpu_s is not None
+    assert judge.used_s - before_s >= 0.4 + result.cpu_s
+
+
 def test_an_interactor_that_waits_for_the_core_makes_no_program_idle(judge: Judge) -> None:
     """0.4 s of CPU time within 0.6 s, while four others want each core: not to be had by the wall clock."""
     limits = replace(LIMITS, cpu_s=0.3, wall_s=0.6)
@@ -292,83 +246,7 @@ def test_an_interactor_that_waits_for_the_core_makes_no_program_idle(judge: Judg
     assert result.wall_s > 0.6
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# Faults of the interactor
-
-FAULTS = {
-    "exits 0": ("exited with status 0", "the interactor exited with status 0, which is neither 42 nor 43"),
-    "exits 1": ("exited with status 1", "the interactor exited with status 1, which is neither 42 nor 43"),
-    "dies": ("died of SIGSEGV", "the interactor died of signal 11"),
-    "raises": ("exited with status 1", "the interactor exited with status 1, which is neither 42 nor 43: Traceback"),
-    "loops": ("used more than 1.5 s of CPU time", "the interactor used more than 1.5 s of CPU time"),
-    "sleeps": ("had not ended after", "the interactor had not ended after 2.5 s"),
-    "eats": ("needed more than 1024 MiB", "the interactor needed more than 1024 MiB"),
-    "floods feedback": ("wrote more than 64 MiB", "the interactor wrote more than 64 MiB to one file"),
-    "scores a rejection": ("exited with status 43", "the interactor left feedback/score.txt and exited with status 43"),
-    "scores nonsense": ("exited with status 42", "the interactor left a feedback/score.txt that holds no number: much"),
-}
-
-#: What the program does meanwhile: none of it makes such a fault the program's.
-BESIDE = {"waits": "input()", "ends": "", "talks": "for n in range(1000): print(n, flush=True)"}
-
-
-@pytest.mark.parametrize("program", BESIDE)
-@pytest.mark.parametrize("deed", FAULTS)
-def test_faults_of_the_interactor(judge: Judge, deed: str, program: str) -> None:
-    told, said = FAULTS[deed]
-    limits = replace(LIMITS, wall_s=1.0)
-    (result,) = graded(judge, problem(jury("faulty.py"), (deed, "")), BESIDE[program], limits=limits)
-    assert result.verdict is C, result
-    assert result.checker_message.startswith(said)
-    assert f"the interactor {told}" in result.message or "the interactor used" in result.message
-    assert "secret" not in result.message
-
-
-def test_an_interactor_that_floods_a_program_which_does_not_read_is_the_programs_idling(judge: Judge) -> None:
-    of = problem(jury("faulty.py"), ("floods the program", ""))
-    (result,) = graded(judge, of, "import time\ntime.sleep(9)", limits=replace(LIMITS, wall_s=1.0))
-    assert result.verdict is I
-
-
-def test_an_interactor_that_never_stops_talking_to_a_program_that_has_gone_is_ended(judge: Judge) -> None:
-    started = time.monotonic()
-    (result,) = graded(judge, problem(jury("faulty.py"), ("floods the program", "")), "")
-    assert (result.verdict, result.message) == (W, "the program ended, then the interactor exited with status 120")
-    assert time.monotonic() - started < 1
-
-
-def test_processes_of_an_interactor_are_bounded(judge: Judge) -> None:
-    (result,) = graded(judge, problem(jury("faulty.py"), ("forks", "")), "input()", limits=replace(LIMITS, wall_s=1.0))
-    assert result.verdict is C
-
-
-def test_a_score_is_reported(judge: Judge) -> None:
-    (result,) = graded(judge, problem(jury("faulty.py"), ("scores 0.25", "")), "")
-    assert (result.verdict, result.score) == (A, 0.25)
-
-
-def test_a_fault_is_looked_into_once_more_in_a_new_cell(judge: Judge) -> None:
-    before = judge.cells_started
-    results = graded(judge, problem(jury("faulty.py"), ("dies", ""), ("scores 1", "")), "")
-    assert [result.verdict for result in results] == [C, A]
-    # The program's, the interactor's, and another for the second look, whose own end costs one more.
-    assert judge.cells_started - before <= 4
-
-
-def test_an_interactor_that_runs_out_of_time_is_not_asked_again_for_every_test(judge: Judge) -> None:
-    of = problem(jury("faulty.py"), *[("loops" + "\n" * number, "") for number in range(30)])
-    started = time.monotonic()
-    results = graded(judge, of, "input()", limits=replace(LIMITS, wall_s=1.0))
-    assert time.monotonic() - started < 20
-    assert {result.verdict for result in results} == {C}
-    assert results[0].wall_s is not None
-    assert {(result.checker_message, result.wall_s) for result in results[1:]} == {
-        ("not asked: on test 0 the interactor used more than 1.5 s of CPU time, twice", None)
-    }
-
-
 def test_a_judge_can_be_called_off_in_a_conversation(judge: Judge) -> None:
-    before = footprint()
     cancelled, cancel = os.pipe()
     timer = threading.Timer(0.5, os.write, (cancel, b"x"))
     timer.start()
@@ -379,7 +257,6 @@ def test_a_judge_can_be_called_off_in_a_conversation(judge: Judge) -> None:
     os.close(cancelled)
     os.close(cancel)
     assert time.monotonic() - started < 5
-    del before
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -456,6 +333,9 @@ def test_a_forked_child_cannot_keep_the_conversation_open(judge: Judge) -> None:
 def test_nothing_is_left_of_conversations(judge: Judge, sandbox_config: SandboxConfig) -> None:
     """Last of those that ask the module's judge: closing one judge of a process removes the groups of all of them."""
     judge.close()
+    for of in (KATTIS, TESTLIB):
+        # From its first use on a problem keeps its inputs.
+        os.close(of.tests[0].stdin.open())
     before = footprint()
     other = Judge(sandbox_config, slot=1, core=None)
     for source in (RIGHT, LINEAR, "1 / 0", "input()"):

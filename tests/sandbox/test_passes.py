@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from sandbox.checkers.base import CheckerProgram, CheckerProtocol, JuryProgram
 from sandbox.judge import Judge
 from sandbox.problem import Dialogue
 from sandbox.verdicts import Verdict
-from tests.sandbox.test_interactive import LIMITS, graded, jury, problem
+from tests.sandbox.conversations import LIMITS, graded, jury, problem
 
 pytestmark = pytest.mark.jail
 
@@ -42,6 +43,17 @@ def test_passes(
 def test_more_passes_than_there_may_be_are_the_validators_fault(judge: Judge) -> None:
     (result,) = graded(judge, problem(jury("passes.py"), ("4", "9"), dialogue=None, passes=3), DOUBLE)
     assert (result.verdict, result.message) == (C, "the validator asked for more than 3 passes")
+    # But not of a program that says nothing, which it rejects.
+    assert result.provoked
+
+
+ALWAYS = "import sys\nsys.stdin.read()\nopen(sys.argv[3] + 'nextpass.in', 'w').write('1')\nsys.exit(42)"
+
+
+def test_a_validator_that_always_asks_for_another_pass_was_not_provoked(judge: Judge) -> None:
+    always = CheckerProgram(CheckerProtocol.KATTIS, JuryProgram("python", (("main.py", ALWAYS.encode()),)))
+    (result,) = graded(judge, problem(always, ("4", "9"), dialogue=None, passes=3), DOUBLE)
+    assert (result.verdict, result.provoked) == (C, False)
 
 
 def test_a_rejection_that_asks_for_another_pass_is_the_validators_fault(judge: Judge) -> None:

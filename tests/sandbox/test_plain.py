@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import random
 import time
 from collections.abc import Callable
 
 import pytest
 
 from sandbox.checkers.base import CheckerOutcome
-from sandbox.checkers.plain import Plain
+from sandbox.checkers.plain import LONG, Plain
 from sandbox.errors import CheckerRefused
 from sandbox.verdicts import Verdict
 from tests.sandbox.calling import json_text
@@ -121,7 +123,7 @@ def test_a_message_shows_the_first_difference(got: str, want: str, message: str)
 
 
 def test_a_message_quotes_little_of_long_data() -> None:
-    outcome = check(json_text(["x" * 100_000, "y"]), json_text(["x" * 100_000, "z"]))
+    outcome = check(json_text(["x" * 50_000, "y"]), json_text(["x" * 50_000, "z"]))
     assert outcome.message == 'at [1]: "y" in place of "z"'
     assert len(check(json_text(["x" * 100_000]), json_text(["z" * 100_000])).message) < 300
 
@@ -162,6 +164,94 @@ def test_a_result_that_is_made_to_cost_its_reader_costs_little(what: str, want: 
     started = time.process_time()
     assert check(text, want).verdict is Verdict.WRONG_ANSWER or what == "white space"
     # Python would need seconds, and gigabytes, to read any but the last two; a loaded host is no faster.
+    assert time.process_time() - started < 1.0
+
+
+SCALARS: list[object] = [
+    *(0, 1, 2, -1, 10**15, 10**22, 2**53 + 1, 10**700, True, False, None, "", "a", "\\", 'b"],[1', "é"),
+    *(0.0, -0.0, 1.0, 1.5, 1e22, 1e-7, 0.1, 0.1 + 0.2, 1e15, 2.0**53, -1.0, 1e300, float("nan"), float("inf")),
+]
+
+
+def written(data: object) -> str:
+    """As the encoder in the jail writes it, NaN included."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def some_data(rng: random.Random, depth: int) -> object:
+    kind = rng.random()
+    if depth == 0 or kind < 0.5:
+        return rng.choice(SCALARS)
+    if kind < 0.8:
+        return [some_data(rng, depth - 1) for _ in range(rng.randrange(5))]
+    return {str(key): some_data(rng, depth - 1) for key in rng.sample(range(5), rng.randrange(4))}
+
+
+def written_otherwise(data: object, rng: random.Random) -> object:
+    """Nearly the same: now and then another scalar, one that may be its equal, or another order of keys."""
+    if isinstance(data, list):
+        return [written_otherwise(one, rng) for one in data]
+    if isinstance(data, dict):
+        items = [(key, written_otherwise(one, rng)) for key, one in data.items()]
+        return dict(items[::-1] if rng.random() < 0.1 else items)
+    if rng.random() < 0.7:
+        return data
+    if isinstance(data, (int, float)) and abs(data) < 1e16 and rng.random() < 0.8:
+        return rng.choice([float(data), int(data), data + 1e-9, data * 1.001, bool(data), -data])
+    return rng.choice(SCALARS)
+
+
+@pytest.mark.parametrize("checker", [Plain(), Plain(loose=True), Plain(float_absolute=1e-6), Plain(True, 1e-6, 1e-2)])
+def test_long_texts_are_compared_as_short_ones(checker: Plain) -> None:
+    rng, filling = random.Random(6), written("x" * LONG)
+    seen = {True: 0, False: 0}
+    for _ in range(3000):
+        data = some_data(rng, 4)
+        while "NaN" in (want := written(data)) or "Infinity" in want:
+            data = some_data(rng, 4)
+        got = written(written_otherwise(data, rng))
+        alike = accepts(got, want, checker)
+        assert accepts(f"[{got},{filling}]", f"[{want},{filling}]", checker) is alike, (got, want)
+        seen[alike] += 1
+    assert min(seen.values()) > 300, seen
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "message"),
+    [
+        ("3", "4", "3 in place of 4"),
+        ('"a\tb"', '"a\tc"', '"a\\tb" in place of "a\\tc"'),
+        ("true", "1", "true in place of 1"),
+        ("[],[7]", "[7],[]", "] in place of 7"),
+    ],
+)
+def test_of_long_texts_a_message_tells_where_they_part(got: str, want: str, message: str) -> None:
+    before = f"[{written('x' * LONG)},"
+    outcome = check(f"{before}{got}]", f"{before}{want}]")
+    at = len(before) + 1 + (message[0] == "]")
+    assert outcome == CheckerOutcome(Verdict.WRONG_ANSWER, f"at byte {at}: {message}")
+
+
+ITEMS = 1_000_000
+
+LARGE: dict[str, tuple[bytes, bytes, Plain]] = {
+    "empty lists": (b"[],[]", b"[],[]", Plain()),
+    "floats that are near": (b"0.3", b"0.30000000000000004", Plain(float_absolute=1e-9)),
+    "integers for floats": (b"7", b"7.0", Plain(loose=True)),
+    "truths for integers": (b"true", b"1", Plain(loose=True)),
+    "zeros": (b"-0.0", b"0.0", Plain()),
+    "dicts": (b'{"a":1,"b":2.0}', b'{"a":1,"b":2}', Plain(loose=True)),
+}
+
+
+@pytest.mark.parametrize("what", LARGE)
+def test_large_data_cost_little(what: str) -> None:
+    one, other, checker = LARGE[what]
+    got, want = (b"[" + (text + b",") * ITEMS for text in (one, other))
+    started = time.process_time()
+    assert check(got + b"3]", want + b"3]", checker).verdict is Verdict.ACCEPTED
+    if b"{" not in one:
+        assert check(got + b"3]", want + b"4]", checker).verdict is Verdict.WRONG_ANSWER
     assert time.process_time() - started < 1.0
 
 

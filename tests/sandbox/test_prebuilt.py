@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,18 +96,30 @@ def test_what_a_dead_builder_left_is_removed(config: SandboxConfig) -> None:
     assert [path for path in config.prebuilt_dir.iterdir() if path.name.startswith(".building")] == []
 
 
-def test_another_source_of_the_launcher_is_another_launcher(
-    config: SandboxConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("ENTER_SOURCE", lambda config: prebuilt.binds(config)["/rkgrade-enter"]),
+        ("CHECKERS_SOURCE", prebuilt.library),
+    ],
+    ids=["launcher", "checkers"],
+)
+def test_another_source_is_built_anew(
+    config: SandboxConfig,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
+    made: Callable[[SandboxConfig], Path],
 ) -> None:
     prebuilt.build(config)
-    before = prebuilt.binds(config)["/rkgrade-enter"]
-    changed = tmp_path / "enter.c"
-    changed.write_text(prebuilt.ENTER_SOURCE.read_text() + "/* changed */\n")
-    monkeypatch.setattr("sandbox.prebuilt.ENTER_SOURCE", changed)
-    with pytest.raises(HostError, match=r"not prebuilt: .*/enter; has the grader been replaced"):
+    before = made(config)
+    changed = tmp_path / "changed.c"
+    changed.write_text(getattr(prebuilt, name).read_text() + "/* changed */\n")
+    monkeypatch.setattr(prebuilt, name, changed)
+    with pytest.raises(HostError, match=rf"not prebuilt: .*/{before.name}; has the grader been replaced"):
         prebuilt.mounts(config)
     prebuilt.build(config)
-    after = prebuilt.binds(config)["/rkgrade-enter"]
+    after = made(config)
     assert after != before
     assert after.exists()
 

@@ -7,12 +7,16 @@ the same.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from sandbox.compiling import LIMITS
 from sandbox.judge import Judge
 from sandbox.problem import Submission, TestResult
-from tests.sandbox.cells import ROOMY, problem
+from sandbox.verdicts import Verdict
+from tests.sandbox.calling import PYTHONS
+from tests.sandbox.cells import MB, ROOMY, problem
 
 pytestmark = pytest.mark.jail
 
@@ -254,3 +258,59 @@ def test_the_second_fork_is_like_the_first(judge: Judge) -> None:
         twice = problem((STDIN, b""), (STDIN + b" ", b""))
         first, second = judge.judge(Submission(twice, "python", PROGRAMS[name].encode(), ROOMY)).tests
         assert outcome(first, name) == outcome(second, name)
+
+
+FORKS = """
+import os
+for _ in range(260):
+    if os.fork() == 0: os._exit(0)
+    os.wait()
+print(7)
+"""
+
+
+@pytest.mark.parametrize("language", PYTHONS)
+def test_a_source_at_the_edge_of_what_compiling_may_take_has_a_verdict(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    """It compiles in the first cell, and takes a little more in the next, which a program can ask for at will."""
+    source = (FORKS + "x = [" + "1234567, " * 200_000 + "]\n").encode()
+    tests = problem((b"1", b"7"), (b"22", b"7"), (b"333", b"7"))
+    limits = replace(ROOMY, cpu_s=4 * ROOMY.cpu_s, wall_s=60.0)
+    compiled = judge.judge(Submission(tests, language, source, limits)).compile
+    assert compiled is not None
+
+    def tighten(_: TestResult) -> None:
+        monkeypatch.setattr("sandbox.compiling.LIMITS", replace(LIMITS, cpu_s=0.7 * compiled.cpu_s))
+
+    judgement = judge.judge(Submission(tests, language, source, limits), on_test=tighten)
+    assert [result.verdict for result in judgement.tests] == [Verdict.ACCEPTED] * 3, judgement.tests[2].message
+
+
+def test_a_source_that_compiles_no_more_is_a_fault_of_the_graders(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = (FORKS + "x = [" + "1234567, " * 200_000 + "]\n").encode()
+    tests = problem((b"1", b"7"), (b"22", b"7"), (b"333", b"7"))
+
+    def tighten(_: TestResult) -> None:
+        monkeypatch.setattr("sandbox.compiling.LIMITS", replace(LIMITS, cpu_s=0.01))
+
+    judgement = judge.judge(Submission(tests, "python", source, ROOMY), on_test=tighten)
+    assert [result.verdict.value for result in judgement.tests] == ["accepted", "accepted", "internal_error"]
+
+
+def test_a_source_that_takes_long_to_compile_is_not_compiled_for_each_test(judge: Judge) -> None:
+    """Bodies of `finally` are compiled once for each way that leads there: twice as long for each level."""
+    levels = 12
+    slow = "def g():\n"
+    for level in range(levels):
+        slow += " " * level + " try: pass\n" + " " * level + " finally:\n"
+    source = (FORKS + (slow + " " * levels + " return 1\n") * 100).encode()
+    tests = problem(*((b"1" * length, b"7") for length in range(1, 4)))
+    started = judge.cells_started
+    judgement = judge.judge(Submission(tests, "python", source, replace(ROOMY, memory_bytes=1024 * MB)))
+    assert judgement.compile is not None
+    assert [result.verdict for result in judgement.tests] == [Verdict.ACCEPTED] * 3, judgement.compile.message
+    assert judgement.compile.cpu_s > 1
+    assert judge.cells_started == started + 1

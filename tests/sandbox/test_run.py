@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import time
@@ -15,13 +16,16 @@ from sandbox.cgroups import Cgroups
 from sandbox.config import SandboxConfig
 from sandbox.errors import GraderFault
 from sandbox.problem import Limits
-from sandbox.run import Action, Remains, RunRecord, RunRequest, wait_for
+from sandbox.pumps import Pump
+from sandbox.run import Action, RunRecord, RunRequest
 from sandbox.stdin import Stdin
+from sandbox.watching import wait_for
 from tests.sandbox.cells import MB, open_cell, open_fds, while_running
+from tests.slowness import SLOWNESS
 
 pytestmark = pytest.mark.jail
 
-LIMITS = Limits(cpu_s=5, wall_s=10)
+LIMITS = Limits(cpu_s=5 * SLOWNESS, wall_s=10 * SLOWNESS)
 
 
 @pytest.fixture
@@ -168,6 +172,16 @@ def test_no_more_files_of_a_folder_are_taken_than_fit_into_an_answer(cells: tupl
     record.close()
 
 
+def test_names_of_a_folder_that_are_long_when_written_out_break_no_answer(
+    cells: tuple[Cell, Cell], nothing: int
+) -> None:
+    code = "for number in range(60): open(b'kept/' + b'\\xff' * 240 + b'%04d' % number, 'w')"
+    record = cells[0].run(request(code, nothing, directories=("kept",), collect=("kept/",)))
+    assert record.evidence.exit_code == 0
+    assert 20 < len(record.collected) < 48
+    record.close()
+
+
 @pytest.mark.parametrize(("words", "status"), [(1, 0), (70, 0), (40_000, -signal.SIGPIPE)])
 def test_what_is_said_to_a_run_that_has_ended_is_forgotten_up_to_a_bound(
     cells: tuple[Cell, Cell], nothing: int, words: int, status: int
@@ -180,9 +194,50 @@ def test_what_is_said_to_a_run_that_has_ended_is_forgotten_up_to_a_bound(
         request(f"import signal; signal.signal(13, signal.SIG_DFL); {says}", nothing, stdout_fd=to_first)
     )
     os.close(to_first)
-    with contextlib.closing(Remains(fd, first, MB)) as remains:
-        records = wait_for([first, second], remains=remains)
+    with contextlib.closing(Pump(fd, MB)) as pump:
+        records = wait_for([first, second], remains={first: pump})
     assert records[1].evidence.signal == (-status or None)
+    for record in records:
+        record.close()
+
+
+@pytest.mark.parametrize(("said", "over"), [(0, False), (MB, False), (MB + 1, True), (100 * MB, True)])
+def test_what_passes_through_a_pump_is_held_to_its_bound(
+    cells: tuple[Cell, Cell], nothing: int, said: int, over: bool
+) -> None:
+    """All of it arrives, or the bound; beyond that the writer is stopped, and it is its output that was too much."""
+    heard, says = os.pipe()
+    reads, on = os.pipe()
+    with contextlib.closing(Pump(heard, MB, on)) as pump:
+        writes = f"import sys\nfor _ in range({said} // 1000): sys.stdout.write('x' * 1000)\n"
+        writer = cells[0].start(request(f"{writes}sys.stdout.write('x' * ({said} % 1000))", nothing, stdout_fd=says))
+        reader = cells[1].start(request("import sys; print(len(sys.stdin.read()))", reads))
+        writer.pump = pump
+        os.close(says)
+        os.close(reads)
+        records = wait_for([writer, reader])
+    assert records[0].evidence.over_output is over
+    assert over or records[0].evidence.exit_code == 0
+    assert int(output(records[1])) <= MB
+    assert over or int(output(records[1])) == said
+    for record in records:
+        record.close()
+
+
+def test_what_was_said_too_much_counts_once_it_is_read(cells: tuple[Cell, Cell], nothing: int) -> None:
+    """The writer has long ended when its reader, and with that the pump, comes to the end of what it wrote."""
+    heard, says = os.pipe()
+    reads, on = os.pipe()
+    with contextlib.closing(Pump(heard, MB, on)) as pump:
+        fcntl.fcntl(heard, fcntl.F_SETPIPE_SZ, MB)
+        writer = cells[0].start(request(f"print('x' * {MB + 1000})", nothing, stdout_fd=says))
+        late = "import sys, time; time.sleep(0.5); print(len(sys.stdin.read()))"
+        reader = cells[1].start(request(late, reads))
+        writer.pump = pump
+        os.close(says)
+        os.close(reads)
+        records = wait_for([writer, reader])
+    assert (records[0].evidence.over_output, records[0].evidence.exit_code) == (True, 0)
     for record in records:
         record.close()
 
@@ -213,7 +268,7 @@ def test_a_fault_in_one_run_ends_the_other(cells: tuple[Cell, Cell], nothing: in
     started = time.monotonic()
     with while_running(lambda pid: os.kill(pid, 9)), pytest.raises(GraderFault):
         wait_for(runs)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 5 * SLOWNESS
     assert [cell.usable for cell in cells] == [False, False]
     assert open_fds() == before
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -43,9 +44,11 @@ def bare_path(checkout: Path) -> str:
 
 
 @pytest.mark.jail
-@pytest.mark.parametrize("script", ["run", "test"])
+@pytest.mark.parametrize(
+    ("script", "packages"), [("run", "gcc g++"), ("test", "gcc g++ prometheus redis-server chromium")]
+)
 def test_without_root_and_compilers_all_that_is_missing_is_said_at_once(
-    checkout: Path, bare_path: str, script: str
+    checkout: Path, bare_path: str, script: str, packages: str
 ) -> None:
     done = subprocess.run(
         [*NOBODY, "env", f"PATH={bare_path}", checkout / "scripts" / script],
@@ -55,9 +58,23 @@ def test_without_root_and_compilers_all_that_is_missing_is_said_at_once(
     )
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"{script}: missing packages: install them with: apt-get install gcc g++\n" in done.stderr
+    assert f"{script}: missing packages: install them with: apt-get install {packages}\n" in done.stderr
     assert f"{script}: missing rights: cells need root" in done.stderr
     assert not (checkout / ".venv").exists()
+
+
+@pytest.mark.jail
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the machine that QEMU is for is an x86-64")
+def test_without_root_and_qemu_it_is_said_what_tests_go_without(checkout: Path, bare_path: str) -> None:
+    uname = shutil.which("uname")
+    assert uname is not None
+    (Path(bare_path) / "uname").symlink_to(uname)
+    script = f"source {checkout}/scripts/lib.sh; ensure_vm"
+    done = subprocess.run(
+        [*NOBODY, "env", f"PATH={bare_path}", "bash", "-c", script], capture_output=True, text=True, timeout=30
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no QEMU for tests with cgroup v2: install it with: apt-get install qemu-system-x86 cpio" in done.stderr
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -101,7 +118,7 @@ def releases(lock: str) -> dict[str, str]:
     return {entry.partition(" ")[0]: entry.strip() for entry in entries}
 
 
-@pytest.mark.parametrize("lock", [*LOCKS, "testlib"])
+@pytest.mark.parametrize("lock", [*LOCKS, "testlib", "helm"])
 def test_locks_name_releases_and_hashes_and_nothing_else(lock: str) -> None:
     line = re.compile(r"[a-z0-9-]+==[\w.+!]+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
     lines = (ROOT / "requirements" / f"{lock}.txt").read_text().splitlines()
@@ -131,6 +148,16 @@ def test_the_header_of_testlib_is_fetched_once_and_only_as_it_is_expected() -> N
 
     assert (done.returncode, done.stderr) == (0, "")
     assert Path(done.stdout.strip()) == Path(sys.prefix) / "share" / "rkgrade" / "testlib.h"
+
+
+def test_helm_is_fetched_once_and_only_as_it_is_expected() -> None:
+    """The real set-up of this checkout, as above."""
+    script = 'set -euo pipefail; source scripts/lib.sh; ensure_helm; sha256sum "$helm"; echo "$helm_sha256"'
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    found, expected = done.stdout.splitlines()
+    assert found == f"{expected}  {Path(sys.prefix) / 'share' / 'rkgrade' / 'helm'}"
 
 
 def test_another_header_than_the_expected_one_is_none(tmp_path: Path) -> None:

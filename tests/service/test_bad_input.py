@@ -161,9 +161,10 @@ def test_grading_by_an_unknown_id_is_not_found_and_names_the_field(grader_url: s
 
 def test_other_paths_and_methods_are_refused_in_the_same_shape(grader_url: str) -> None:
     assert_refused(httpx.get(f"{grader_url}/nowhere"), 404, "not-found")
-    answer = httpx.get(f"{grader_url}/grade")
-    assert_refused(answer, 405, "method-not-allowed")
-    assert answer.headers["allow"] == "POST"
+    for path, allowed in (("/grade", "POST"), ("/problems/none", "GET"), ("/jobs/none", "DELETE, GET"), ("/", "GET")):
+        answer = httpx.patch(f"{grader_url}{path}")
+        assert_refused(answer, 405, "method-not-allowed")
+        assert answer.headers["allow"].replace(", HEAD", "") == allowed
 
 
 @pytest.mark.parametrize(

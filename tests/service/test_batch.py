@@ -35,7 +35,7 @@ def test_every_item_comes_back_once_under_its_index(grader_url: str, a_plus_b: d
 
 
 def test_results_come_as_each_ends_not_in_order(serve: Serve, a_plus_b: dict[str, Any]) -> None:
-    items = [sleeping(a_plus_b, 2), a_plus_b, a_plus_b]
+    items = [sleeping(a_plus_b, 4), a_plus_b, a_plus_b]
     with (
         serve("--workers", "2") as server,
         httpx.stream("POST", f"{server.url}/grade/batch", json={"items": items}, timeout=30) as answer,
@@ -53,16 +53,18 @@ def test_a_batch_larger_than_the_queue_is_taken_and_lets_others_through(serve: S
     ):
         batch = pool.submit(httpx.post, f"{server.url}/grade/batch", json={"items": items}, timeout=120)
         poll(lambda: metric(server.url, "rkgrade_grades_total") >= 7, 30, "the batch is under way")
+        before = metric(server.url, "rkgrade_grades_total")
         single = httpx.post(f"{server.url}/grade", json=a_plus_b, timeout=30)
+        after = metric(server.url, "rkgrade_grades_total")
         assert single.json()["verdict"] == "accepted"
+        # Few go before it, however long each takes on a busy machine, and not the thirty that are left.
+        assert after - before < 12
         assert not batch.done()
-        # One that ran and one that waited before it, not the forty.
-        assert single.json()["timing"]["queue_s"] < 2
-        # Nor does an item's own wait count what went before it in its batch: more than 4 s for the last.
-        waits = [json.loads(line)["timing"]["queue_s"] for line in batch.result().text.splitlines()]
-        assert (len(waits), max(waits) < 2) == (40, True)
-        lines = batch.result().text.splitlines()
-    assert [json.loads(line)["verdict"] for line in lines] == ["accepted"] * 40
+        results = [json.loads(line) for line in batch.result().text.splitlines()]
+    assert [result["verdict"] for result in results] == ["accepted"] * 40
+    # Nor does an item's own wait count what went before it in its batch.
+    timings = [result["timing"] for result in results]
+    assert max(timing["queue_s"] for timing in timings) < max(timing["total_s"] for timing in timings) / 4
 
 
 def test_a_client_that_leaves_cancels_what_is_left(serve: Serve, a_plus_b: dict[str, Any]) -> None:

@@ -2,32 +2,30 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import itertools
 import json
 import re
 import tracemalloc
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import zstandard
-from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.types import Message
 
-from service.bodies import LARGE_BYTES, Bodies
-from service.contract import PROBLEMS, GradeRequest
+from service.bodies import _SMALL_BYTES, _SOME_PERMITS, LARGE_BYTES, Bodies
+from service.contract import PROBLEMS
 from service.errors import (
     BodyTooLarge,
     ClientGone,
     ClientSilent,
-    InvalidRequest,
-    MalformedBody,
     ServiceError,
     Unavailable,
-    UnsupportedEncoding,
 )
 
 MIB = 2**20
@@ -59,36 +57,6 @@ async def take_in(
         return body.getvalue()
 
 
-def in_pieces(data: bytes, size: int) -> list[bytes]:
-    return [data[start : start + size] for start in range(0, len(data), size)]
-
-
-def two_frames() -> bytes:
-    return zstandard.compress(TEXT[:5000]) + zstandard.compress(TEXT[5000:])
-
-
-@pytest.mark.parametrize(
-    ("encoding", "body"),
-    [
-        (None, TEXT),
-        ("identity", TEXT),
-        ("gzip", gzip.compress(TEXT)),
-        ("GZIP", gzip.compress(TEXT)),
-        ("gzip", gzip.compress(TEXT[:5000]) + gzip.compress(TEXT[5000:])),
-        ("zstd", zstandard.compress(TEXT)),
-        ("zstd", two_frames()),
-    ],
-)
-@pytest.mark.parametrize("size", [1, 100, 10**6])
-def test_bodies_are_decoded_however_they_are_cut(encoding: str | None, body: bytes, size: int) -> None:
-    assert decode(encoding, *in_pieces(body, size)) == TEXT
-
-
-@pytest.mark.parametrize("encoding", [None, "gzip", "zstd"])
-def test_an_empty_body_is_empty(encoding: str | None) -> None:
-    assert decode(encoding) == b""
-
-
 @pytest.mark.parametrize(
     ("encoding", "body"), [(None, TEXT), ("gzip", gzip.compress(TEXT)), ("zstd", zstandard.compress(TEXT))]
 )
@@ -117,38 +85,6 @@ def test_a_bomb_costs_little_more_than_the_limit(encoding: str) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 64 * MIB
-
-
-@pytest.mark.parametrize(
-    ("encoding", "body"),
-    [
-        ("gzip", b"this is no gzip"),
-        ("gzip", gzip.compress(TEXT)[:-10]),
-        ("gzip", gzip.compress(TEXT)[:-8] + b"\0" * 8),
-        ("gzip", gzip.compress(TEXT) + b"trailing garbage"),
-        ("zstd", b"this is no zstd"),
-        ("zstd", zstandard.compress(TEXT)[:-10]),
-        ("zstd", zstandard.compress(TEXT) + b"trailing garbage"),
-    ],
-)
-def test_a_corrupt_stream_is_malformed(encoding: str, body: bytes) -> None:
-    with pytest.raises(MalformedBody):
-        decode(encoding, body)
-
-
-def test_a_zstd_window_past_the_rfc_is_refused() -> None:
-    parameters = zstandard.ZstdCompressionParameters(window_log=27)
-    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
-    body = compressor.compress(b"x" * 1000) + compressor.flush()
-    with pytest.raises(MalformedBody):
-        decode("zstd", body)
-
-
-@pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip"])
-def test_other_encodings_are_not_supported(encoding: str) -> None:
-    with pytest.raises(UnsupportedEncoding) as refused:
-        decode(encoding, TEXT)
-    assert refused.value.headers["Accept-Encoding"] == "gzip, zstd"
 
 
 def test_no_body_may_take_for_ever() -> None:
@@ -232,6 +168,26 @@ def test_a_third_large_body_is_left_unread_until_one_of_two_is_done_with() -> No
     asyncio.run(scenario())
 
 
+def test_bodies_that_are_neither_small_nor_large_are_bounded_in_number_too() -> None:
+    async def scenario() -> None:
+        bodies = Bodies(16 * MIB)
+        some = bytes(_SMALL_BYTES + 1)
+        holders = [Sent(some) for _ in range(_SOME_PERMITS)]
+        waiting, small = Sent(some, some), Sent(bytes(_SMALL_BYTES))
+        tasks = [asyncio.create_task(take_in(bodies, sent)) for sent in (*holders, waiting)]
+        await turn_until(lambda: waiting.taken == 1)
+        small.end.set()
+        assert len(await take_in(bodies, small)) == _SMALL_BYTES
+        assert waiting.taken == 1
+        holders[0].end.set()
+        await turn_until(lambda: waiting.taken == 2)
+        for sent in (*holders, waiting):
+            sent.end.set()
+        assert [len(body) for body in await asyncio.gather(*tasks)] == [*[len(some)] * _SOME_PERMITS, 2 * len(some)]
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 def test_a_bomb_that_waits_for_a_permit_holds_little(encoding: str) -> None:
     content = bytes(200 * MIB)
@@ -288,6 +244,61 @@ def test_a_client_that_falls_silent_with_a_permit_loses_it() -> None:
     asyncio.run(scenario())
 
 
+def test_a_client_that_sends_a_byte_now_and_then_with_a_permit_loses_it() -> None:
+    async def scenario() -> None:
+        bodies = Bodies(16 * MIB, permits=1, grace_s=0.2)
+        parts = itertools.chain([LARGE], itertools.repeat(b" "))
+
+        async def receive() -> Message:
+            await asyncio.sleep(0.01)
+            return {"type": "http.request", "body": next(parts), "more_body": True}
+
+        with pytest.raises(ClientSilent, match="less than 16 KiB/s") as refused:
+            await asyncio.wait_for(take_in(bodies, receive), 10)
+        assert refused.value.status == 408
+        after = Sent(LARGE)
+        after.end.set()
+        assert await take_in(bodies, after) == LARGE
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_keeps_its_pace_may_take_longer_than_the_grace() -> None:
+    async def scenario() -> None:
+        bodies = Bodies(16 * MIB, grace_s=0.2)
+        parts = iter([bytes(_SMALL_BYTES + 1), *[bytes(4096)] * 40])
+
+        async def receive() -> Message:
+            # 80 KiB a second: five times what is asked for.
+            await asyncio.sleep(0.05)
+            part = next(parts, None)
+            return {"type": "http.request", "body": part or b"", "more_body": part is not None}
+
+        assert len(await take_in(bodies, receive)) == _SMALL_BYTES + 1 + 40 * 4096
+
+    asyncio.run(scenario())
+
+
+def test_time_that_a_client_is_made_to_wait_does_not_count() -> None:
+    async def scenario() -> None:
+        bodies = Bodies(16 * MIB, permits=1, grace_s=0.2)
+        holder, waiting = Sent(LARGE), Sent(LARGE)
+        waiting.end.set()
+
+        async def hold() -> None:
+            request = Request({"type": "http", "method": "POST", "headers": []}, holder)
+            holder.end.set()
+            async with bodies.read(request):
+                await asyncio.sleep(1.0)
+
+        held = asyncio.create_task(hold())
+        await turn_until(lambda: holder.taken == 1)
+        assert await take_in(bodies, waiting) == LARGE
+        await held
+
+    asyncio.run(scenario())
+
+
 def test_a_permit_is_held_until_what_was_parsed_is_done_with() -> None:
     async def scenario() -> None:
         bodies = Bodies(16 * MIB, permits=1, wait_s=0.05)
@@ -305,52 +316,31 @@ def test_a_permit_is_held_until_what_was_parsed_is_done_with() -> None:
     asyncio.run(scenario())
 
 
-def mistakes_of(model: TypeAdapter[Any], body: bytes) -> InvalidRequest:
-    """What is said of a body that is refused."""
+def test_bodies_of_much_structure_wait_for_room_and_light_ones_do_not() -> None:
+    """The first two come to two thirds of the room each, though neither is large."""
+
+    def body(values: int) -> Sent:
+        args = [[[] for _ in range(values)]]
+        sent = Sent(json.dumps({"kind": "call", "function": "f", "tests": [{"args": args, "expected": 1}]}).encode())
+        sent.end.set()
+        return sent
 
     async def scenario() -> None:
-        sent = Sent(body)
-        sent.end.set()
-        request = Request({"type": "http", "method": "POST", "headers": []}, sent)
-        async with Bodies(MIB).parsed(request, model):
-            pass
+        bodies = Bodies(16 * MIB, room_bytes=36 * MIB, wait_s=0.2)
 
-    with pytest.raises(InvalidRequest) as refused:
-        asyncio.run(scenario())
-    return refused.value
+        def parsed(sent: Sent) -> AbstractAsyncContextManager[Any]:
+            return bodies.parsed(Request({"type": "http", "method": "PUT", "headers": []}, sent), PROBLEMS)
 
+        async with parsed(body(100_000)):
+            with pytest.raises(Unavailable, match="send this one later"):
+                async with parsed(body(100_000)):
+                    raise AssertionError("there is no room")
+            async with parsed(body(100)) as light:
+                assert len(light.tests[0].args[0]) == 100
+        async with parsed(body(100_000)) as heavy:
+            assert len(heavy.tests[0].args[0]) == 100_000
 
-REQUEST = {"problem": "sha256:" + "0" * 64, "language": "python", "source": "pass"}
-
-
-@pytest.mark.parametrize(
-    ("changed", "field"),
-    [
-        ({"source": "\ud800"}, "source"),
-        ({"id": "x\udfff"}, "id"),
-        ({"language": "\ud800"}, "language"),
-        ({"problem": "\ud800"}, "problem"),
-        ({"problem": {"kind": "stdio", "tests": [{"input": "\ud800", "output": ""}]}}, "problem.tests[0].input"),
-        ({"problem": {"kind": "call", "function": "f", "tests": [{"args": ["\ud800"], "expected": 1}]}},
-         "problem.tests[0].args"),
-    ],
-)  # fmt: skip
-def test_half_a_surrogate_pair_is_named_by_its_field(changed: dict[str, Any], field: str) -> None:
-    error = mistakes_of(TypeAdapter(GradeRequest), json.dumps(REQUEST | changed).encode())
-    assert [one.field for one in error.errors] == [field]
-    assert "surrogate" in error.detail or "unicode" in error.detail
-    assert error.response().status_code == 422
-
-
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"{", b'{"id": "\\ud800"', b"\xff", b'"' + b"[" * 100_000, json.dumps(REQUEST | {"\ud800": 1}).encode()],
-)
-def test_what_no_field_can_be_named_for_is_named_by_its_place(body: bytes) -> None:
-    error = mistakes_of(TypeAdapter(GradeRequest), body)
-    assert error.response().status_code == 422
-    assert error.errors == () or error.errors[0].field is None
-    assert error.detail
+    asyncio.run(scenario())
 
 
 @pytest.mark.jail

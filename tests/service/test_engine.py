@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -93,9 +94,9 @@ def test_a_grade_that_no_worker_survives_is_an_internal_error(
     serve: Serve, sleeper: dict[str, Any], a_plus_b: dict[str, Any]
 ) -> None:
     sleeper["problem"]["tests"].append({"input": "x" * 20, "output": "", "name": "longer"})
-    with serve("--workers", "1") as server:
+    with serve("--workers", "1", "--log-format", "json") as server:
         with posting(server, sleeper | {"id": "unlucky"}) as [running]:
-            for _ in range(2):
+            for _ in range(3):
                 poll(lambda: busy_workers(server) == 1, 20, "the sleeper runs")
                 [worker] = server.workers()
                 worker.kill()
@@ -105,6 +106,11 @@ def test_a_grade_that_no_worker_survives_is_an_internal_error(
         assert (result["id"], result["verdict"], result["category"]) == ("unlucky", "internal_error", None)
         assert result["rewards"] == {"R_1": None, "R_2": None, "R_inf": None}
         assert [test["verdict"] for test in result["tests"]] == ["internal_error"] * 2
+        logged = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
+        [told] = [line for line in logged if line["event"] == "the grader failed at a grade"]
+        assert told["request_id"] == running.result().headers["x-request-id"]
+        assert (told["problem"], told["cause"]) == (result["problem_id"], result["tests"][0]["message"])
+        assert sleeper["source"] not in json.dumps(told)
         poll(lambda: metric(server.url, "rkgrade_workers_alive") == 1, 20, "a worker is back")
         assert httpx.post(f"{server.url}/grade", json=a_plus_b).json()["verdict"] == "accepted"
 
@@ -138,3 +144,12 @@ def test_an_idle_grader_stays_within_250_mb(serve: Serve) -> None:
     with serve("--workers", str(min(2, len(os.sched_getaffinity(0))))) as server:
         processes = [psutil.Process(server.process.pid), *server.workers()]
         assert sum(process.memory_info().rss for process in processes) <= 250 * 2**20
+
+
+def test_two_grades_of_2_gb_do_not_run_together_on_3_gb(serve: Serve, sleeper: dict[str, Any]) -> None:
+    sleeper["problem"]["limits"] |= {"wall_s": 3.0, "memory_mb": 2048}
+    with serve("--workers", "2", "--memory-mb", "3072") as server, posting(server, sleeper, sleeper) as both:
+        poll(lambda: busy_workers(server) == 1, 10, "one runs")
+        poll(lambda: metric(server.url, "rkgrade_queue_length") == 1, 10, "the other waits")
+        timings = sorted(one.result().json()["timing"]["queue_s"] for one in both)
+        assert timings[0] < 1 < timings[1]

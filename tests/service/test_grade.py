@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import uuid
 from typing import Any
 
 import httpx
@@ -150,7 +151,8 @@ def test_every_language_listed_is_graded_by_each_of_its_names(grader_url: str, a
 
 
 def test_grading_by_id_is_grading_the_problem(grader_url: str, a_plus_b: dict[str, Any]) -> None:
-    a_plus_b["problem"]["tests"][0]["name"] = "by id"
+    name = f"by id {uuid.uuid4()}"
+    a_plus_b["problem"]["tests"][0]["name"] = name
     stored = httpx.put(f"{grader_url}/problems", json=a_plus_b["problem"])
     assert stored.status_code == 201
     identifier = stored.json()["id"]
@@ -163,7 +165,7 @@ def test_grading_by_id_is_grading_the_problem(grader_url: str, a_plus_b: dict[st
     assert known["test_count"] == 1
     assert known["tests"][0] == {
         "index": 0,
-        "name": "by id",
+        "name": name,
         "input_bytes": 4,
         "input_chars": 4,
         "output_bytes": 2,

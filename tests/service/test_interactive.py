@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from service.contract import parse_problem, problem_id
+from tests.sandbox.conversations import LINEAR, RIGHT
 from tests.service.test_bad_input import assert_refused
 
 pytestmark = pytest.mark.jail
@@ -25,17 +26,6 @@ PASSES = {"type": "kattis", "language": "python", "source": (INTERACTORS / "pass
 #: Compiling one of testlib's programs, on a busy machine.
 PATIENCE_S = 120
 
-BISECTS = """
-low, high = 1, 1_000_000
-while True:
-    middle = (low + high) // 2
-    print(middle, flush=True)
-    said = input()
-    if said == "=":
-        break
-    low, high = (low, middle - 1) if said == "<" else (middle + 1, high)
-"""
-COUNTS = "n = 0\nwhile True:\n    n += 1\n    print(n, flush=True)\n    if input() == '=': break\n"
 FORGETS = "import sys\nsys.stdout.write('1\\n')\nsys.stdin.readline()\n"
 
 
@@ -74,12 +64,12 @@ def test_a_stored_problem_is_graded(
     assert stored.status_code in (200, 201), stored.text
     identifier = stored.json()["id"]
 
-    right = graded(grader_url, identifier, BISECTS)
+    right = graded(grader_url, identifier, RIGHT)
     assert (right["verdict"], right["category"], verdicts(right)) == ("accepted", "correct", ["accepted"] * 2)
     assert right["rewards"] == {"R_1": 1, "R_inf": 1}
     assert [test["input_length"] for test in right["tests"]] == [2, 7]
 
-    counts = graded(grader_url, identifier, COUNTS)
+    counts = graded(grader_url, identifier, LINEAR)
     assert (counts["category"], verdicts(counts)) == ("correctness_failure", ["accepted", "wrong_answer"])
 
     silent = graded(grader_url, identifier, FORGETS, stop="first_failure")
@@ -91,8 +81,8 @@ def test_a_stored_problem_is_graded(
 
 
 def test_what_the_interactor_said_is_shown_only_on_request(grader_url: str) -> None:
-    (hidden,) = graded(grader_url, guessing(KATTIS, 123456), COUNTS)["tests"]
-    (shown,) = graded(grader_url, guessing(KATTIS, 123456), COUNTS, detail="outputs")["tests"]
+    (hidden,) = graded(grader_url, guessing(KATTIS, 123456), LINEAR)["tests"]
+    (shown,) = graded(grader_url, guessing(KATTIS, 123456), LINEAR, detail="outputs")["tests"]
     assert (hidden["message"], hidden["checker_message"]) == (
         "the interactor rejected, then the program exited with status 1",
         None,

@@ -1,3 +1,5 @@
+"""Which problems a worker keeps."""
+
 from __future__ import annotations
 
 import gc
@@ -7,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.checkers.compare import Exact, Lcb, Lines, Tokens
 from service import contract
-from service.stores.loaded import LoadedProblems, load
+from service.stores.loaded import LoadedProblems
 from service.stores.problems import ProblemStore, UnknownProblem
 
 
@@ -24,40 +25,6 @@ def open_fds() -> int:
 
 def put(store: ProblemStore, wanted: contract.Problem) -> str:
     return store.put(contract.canonical_chunks(wanted))[0]
-
-
-def test_a_problem_becomes_the_sandbox_s_values() -> None:
-    loaded = load(problem(exit_code="ignore", limits={"cpu_s": 3.0}))
-    [test] = loaded.problem.tests
-    assert (test.index, test.name, test.input_length, test.expected) == (0, "one", 5, b"3\n")
-    assert len(test.stdin) == 5
-    assert loaded.problem.ignore_exit_code is True
-    assert loaded.limits.cpu_s == 3.0
-
-
-@pytest.mark.parametrize(
-    ("sent", "made"),
-    [
-        ({"type": "tokens"}, Tokens()),
-        (
-            {"type": "tokens", "case_sensitive": False, "float_absolute": 1e-6, "float_relative": 1e-9},
-            Tokens(case_sensitive=False, float_absolute=1e-6, float_relative=1e-9),
-        ),
-        ({"type": "exact"}, Exact()),
-        ({"type": "lines"}, Lines()),
-        ({"type": "lcb"}, Lcb()),
-    ],
-)
-def test_each_checker_of_the_contract_is_made(sent: dict[str, Any], made: object) -> None:
-    assert load(problem(checker=sent)).problem.checker == made
-
-
-def test_measuring_in_characters_shares_the_inputs() -> None:
-    loaded = load(problem())
-    in_chars = loaded.measured_in("chars")
-    assert [test.input_length for test in in_chars.tests] == [4]
-    assert in_chars.tests[0].stdin is loaded.problem.tests[0].stdin
-    assert loaded.measured_in("bytes") is loaded.problem
 
 
 def test_a_problem_in_use_is_loaded_once(tmp_path: Path) -> None:

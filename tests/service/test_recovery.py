@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shutil
 import signal
 import socket
+import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +24,9 @@ from sandbox.config import SandboxConfig
 from sandbox.host import prepare
 from sandbox.judge import Judge
 from service import contract
-from service.engines import worker
-from service.engines.frames import Frame
+from service.engines.answers import Answer, Refused
+from service.engines.base import Job
+from service.engines.bench import graded
 from service.engines.prepare import local_engine
 from service.grading import Grading
 from service.intake import Intake
@@ -57,6 +61,61 @@ def test_an_inline_problem_that_is_damaged_in_the_store_is_written_again(
     path.write_bytes(whole.replace(b"1 2", b"2 2"))
     assert httpx.put(f"{grader.url}/problems", json=a_plus_b["problem"]).status_code == 201
     assert path.read_bytes() == whole
+
+
+@contextlib.contextmanager
+def disk(image: Path, mounted_at: Path) -> Iterator[None]:
+    """A disk that can be changed behind the kernel's back."""
+    with image.open("wb") as file:
+        file.truncate(8 * 2**20)
+    mounted_at.mkdir(parents=True)
+    subprocess.run(["mkfs.ext4", "-q", "-O", "^metadata_csum", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, mounted_at], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", mounted_at], check=True)
+
+
+def rot(image: Path, path: Path, sound: bytes, rotten: bytes) -> None:
+    """Change a file as a failing disk does, which tells nobody: no time of the file's changes."""
+    os.sync()
+    before = path.stat()
+    place = image.read_bytes().index(sound)
+    with image.open("r+b") as file:
+        file.seek(place)
+        file.write(rotten)
+        file.flush()
+        os.fsync(file.fileno())
+    with path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        assert rotten in file.read()
+    assert path.stat().st_ctime_ns == before.st_ctime_ns
+
+
+def test_an_inline_problem_whose_file_rots_unnoticed_costs_one_grade(
+    grader_data_dir: Path, tmp_path: Path, a_plus_b: dict[str, Any]
+) -> None:
+    data_dir, image = grader_data_dir / "rotting", tmp_path / "disk"
+    flags = ("--workers", "1", "--languages", "python")
+    a_plus_b["problem"]["tests"][0]["name"] = "as it was sent"
+    identifier = contract.problem_id(contract.GradeRequest.model_validate(a_plus_b).problem)
+    path = data_dir / "problems" / identifier[7:9] / f"{identifier[9:]}.json"
+    with disk(image, data_dir / "problems"):
+        with serving(data_dir, tmp_path / "log", *flags) as server:
+            assert httpx.put(f"{server.url}/problems", json=a_plus_b["problem"]).status_code == 201
+            whole = path.read_bytes()
+            rot(image, path, b"as it was sent", b"as it rotted..")
+            result = grade(server, a_plus_b)
+            assert (result["verdict"], result["category"], result["rewards"]["R_inf"]) == ("internal_error", None, None)
+            assert grade(server, a_plus_b)["verdict"] == "accepted"
+            assert path.read_bytes() == whole
+            # Whoever sends the id alone has to send the problem again, and is told so.
+            rot(image, path, b"as it was sent", b"as it rotted..")
+        with serving(data_dir, tmp_path / "log", *flags) as server:
+            refused = httpx.post(f"{server.url}/grade", json=a_plus_b | {"problem": identifier}, timeout=60)
+            assert (refused.status_code, refused.json()["type"]) == (500, "urn:rkgrade:error:stored-problem-corrupt")
+            assert "send the problem again" in refused.json()["detail"]
 
 
 def test_a_data_directory_that_goes_is_made_again(
@@ -101,7 +160,7 @@ def test_a_worker_that_is_stopped_is_replaced_and_its_grade_repeated(
         before = set(psutil.Process().children())
         await engine.start()
         try:
-            job = await Intake(ProblemStore(settings.problems_dir), engine.languages).job(
+            job = await Intake(ProblemStore(settings.problems_dir), lambda: engine.languages).job(
                 contract.GradeRequest.model_validate_json(json.dumps(sleeper)), arrived_s=time.monotonic()
             )
             grading = asyncio.create_task(engine.grade(job))
@@ -133,7 +192,7 @@ def test_a_worker_at_work_for_longer_than_it_may_be_silent_is_let_alone(
         engine = local_engine(settings, metrics, silence_s=4.0)
         await engine.start()
         try:
-            job = await Intake(ProblemStore(settings.problems_dir), engine.languages).job(
+            job = await Intake(ProblemStore(settings.problems_dir), lambda: engine.languages).job(
                 contract.GradeRequest.model_validate_json(json.dumps(sleeper)), arrived_s=time.monotonic()
             )
             graded = await asyncio.wait_for(engine.grade(job), 60)
@@ -158,12 +217,14 @@ def test_only_limits_are_refused_as_limits(grader_data_dir: Path, tmp_path: Path
     with ours, theirs, contextlib.closing(judge):
         grading = Grading(judge, LoadedProblems(store, limit_bytes=2**20, limit_tests=10), graders={})
 
-        def answer(identifier: str) -> Frame:
+        def answer(identifier: str) -> Answer:
             request = contract.GradeRequest.model_validate(a_plus_b | {"problem": identifier, "time_factor": 100.0})
-            fields = {"arrived_s": time.monotonic(), "index": None, "queue_s": 0.0}
-            body = request.model_copy(update={"limits": contract.LimitOverrides(cpu_s=300.0)}).model_dump_json()
-            return worker.answer_to(theirs, grading, Frame("grade", fields, body.encode()))
+            # Past what intake lets through: limits that come to too much.
+            request = request.model_copy(update={"limits": contract.LimitOverrides(cpu_s=300.0)})
+            return graded(grading, Job(request, time.monotonic()), queue_s=0.0, cancel_fd=theirs.fileno())
 
-        assert answer(known).fields["reason"] == "time_factor"
+        refused = answer(known)
+        assert isinstance(refused, Refused)
+        assert refused.reason == "time_factor"
         with pytest.raises(ValidationError):
             answer(stranger)

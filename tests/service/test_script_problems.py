@@ -51,6 +51,13 @@ def test_a_failure_tells_nothing_of_the_test_without_being_asked(grader_url: str
     assert {test["checker_message"] for test in result["tests"]} == {None}
 
 
+def test_words_of_a_programs_that_are_no_text_are_told_as_far_as_they_are(grader_url: str) -> None:
+    """Half a surrogate pair fits into no JSON of ours: whoever raised one would have no verdict."""
+    result = graded(grader_url, source="def add(a, b):\n    raise ValueError('half \\ud800')\n", detail="outputs")
+    assert result["verdict"] == "runtime_error"
+    assert result["tests"][0]["checker_message"].rstrip().endswith("ValueError: half ?")
+
+
 def test_a_suite_and_a_stored_problem(grader_url: str) -> None:
     stored = httpx.put(f"{grader_url}/problems", json=SUITE, timeout=60).json()["id"]
     assert stored == problem_id(ScriptProblem.model_validate(SUITE))

@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from service.cli import serve
-from service.settings import Settings, usable_cores
+from service.commands.worker import worker
+from service.settings import OTHERS, Settings, usable_cores
 
 
 def test_defaults_serve_on_the_loopback_with_a_worker_per_core() -> None:
@@ -64,8 +65,9 @@ def test_an_unknown_variable_is_refused_with_the_nearest_known(
         Settings()
 
 
-def test_variables_of_other_parts_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RKGRADE_SHARED", "/somewhere")
+@pytest.mark.parametrize("name", sorted(OTHERS))
+def test_variables_of_other_parts_are_left_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "/somewhere")
     assert Settings().port == 8000
 
 
@@ -102,4 +104,6 @@ def test_a_malformed_list_of_languages_is_refused(
 
 
 def test_flags_mirror_the_settings() -> None:
-    assert set(inspect.signature(serve).parameters) == set(Settings.model_fields)
+    served, worked = (set(inspect.signature(command).parameters) for command in (serve, worker))
+    assert served | worked == set(Settings.model_fields)
+    assert worked - served == {"metrics_host", "metrics_port"}

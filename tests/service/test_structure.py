@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from service.errors import InvalidRequest
-from service.structure import MAX_KEYS, MAX_VALUES, check_structure
+from service.structure import MAX_KEYS, MAX_VALUES, weigh
 from tests.conftest import Serve
 from tests.serving import Server
 
@@ -30,17 +30,17 @@ MIB = 2**20
     ],
 )
 def test_structure_is_bounded_to_the_last_value(unit: bytes, most: int) -> None:
-    check_structure(b"[" + (unit + b",") * (most - 1) + unit + b"]")
+    weigh(b"[" + (unit + b",") * (most - 1) + unit + b"]")
     with pytest.raises(InvalidRequest):
-        check_structure(b"[" + (unit + b",") * most + unit + b"]")
+        weigh(b"[" + (unit + b",") * most + unit + b"]")
 
 
 @pytest.mark.parametrize("escape", [b"", b"\\", b"\\\\\\"])
 def test_strings_hold_what_they_like(escape: bytes) -> None:
     text = (escape + b'":,[{' if escape else b":,[{") * (MAX_VALUES // 3 + 1)
-    check_structure(b'["' + text + b'"]')
+    weigh(b'["' + text + b'"]')
     # One that never ends is for the parser to refuse, and takes no longer.
-    check_structure(b'["' + text)
+    weigh(b'["' + text)
 
 
 def peak_bytes(server: Server) -> int:

@@ -83,7 +83,7 @@ def test_a_vetting_outlives_a_worker(serve: Serve) -> None:
 def test_a_vetting_that_no_worker_survives_is_an_error_of_the_service(serve: Serve) -> None:
     with serve("--workers", "1") as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(put, server, slow_problem(4))
-        for _ in range(2):
+        for _ in range(3):
             poll(lambda: metric(server.url, "rkgrade_workers_busy") == 1, 20, "it is compiled")
             [worker] = server.workers()
             worker.kill()

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <signal.h>
@@ -9,7 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
@@ -62,7 +66,20 @@ static long int80(long number, long a, long b, long c) {
 }
 #endif
 
+/* Whether the kernel keeps a lock, whatever it says of it: another process asks who has it. */
+static long locked(int command) {
+    struct flock part = {.l_type = F_WRLCK, .l_len = 1}, found = part;
+    int fd = open("/tmp/locked", O_CREAT | O_RDWR, 0600), status;
+    fcntl(fd, command, &part);
+    if (fork() == 0) _exit(fcntl(fd, F_GETLK, &found) == 0 && found.l_type == F_UNLCK ? 10 : 20);
+    return wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 10 ? -1 : 0;
+}
+
+static long permitted(long result) { return result < 0 && errno == EPERM ? -1 : 0; }
+
 static long attack(void) {
+    struct sock_filter allow_all[] = {{0x06, 0, 0, 0x7fff0000}};
+    struct sock_fprog filters = {1, allow_all};
     char buffer[64] = "";
     struct iovec mine = {buffer, sizeof buffer}, theirs = {(void *)0x400000, sizeof buffer};
     struct timespec then = {1, 0};
@@ -152,6 +169,35 @@ static long attack(void) {
     if (is("perf_event_open")) return syscall(SYS_perf_event_open, &perf, 0, -1, -1, 0);
     if (is("userfaultfd")) return syscall(SYS_userfaultfd, 1);
     if (is("io_uring_setup")) { char parameters[120] = ""; return syscall(425, 4, parameters); }
+    if (is("inotify")) return syscall(SYS_inotify_init);
+    if (is("inotify_flags")) return inotify_init1(IN_CLOEXEC);
+    if (is("dnotify")) return fcntl(open("/usr/bin", O_RDONLY), F_NOTIFY, DN_ACCESS | DN_MULTISHOT);
+    if (is("dnotify_high_bits")) return syscall(SYS_fcntl, open("/usr/bin", O_RDONLY), 0x100000000L | F_NOTIFY, DN_ACCESS);
+    /* On a file of its own, which no kernel minds. */
+    if (is("write_hint")) return fcntl(open("/tmp/hinted", O_CREAT | O_RDWR, 0600), F_SET_RW_HINT, &(uint64_t){3});
+    if (is("read_if_cached")) {
+        /* What has just been read is there: without the filter it would be read again. */
+        int env = open("/usr/bin/env", O_RDONLY);
+        if (preadv(env, &mine, 1, 0) <= 0) return 0;
+        return preadv2(env, &mine, 1, 0, RWF_NOWAIT);
+    }
+    if (is("sync")) return syscall(SYS_sync);
+    if (is("syncfs")) return syncfs(open("/usr", O_RDONLY));
+    if (is("seccomp")) return syscall(SYS_seccomp, 1, 0, &filters);
+    if (is("prctl_seccomp")) return prctl(PR_SET_SECCOMP, 2, &filters);
+    if (is("prctl_high_bits")) return syscall(SYS_prctl, 0x100000000L | PR_SET_SECCOMP, 2, &filters);
+    if (is("socket_filter")) return setsockopt(socket(AF_UNIX, SOCK_DGRAM, 0), SOL_SOCKET, 26, &filters, sizeof filters);
+    /* As if done, also of what cannot be written: nobody has asked the disk. */
+    if (is("fsync")) return fsync(-1) == 0 ? -1 : 0;
+    if (is("fdatasync")) return fdatasync(-1) == 0 ? -1 : 0;
+    if (is("record_lock")) return locked(F_SETLK);
+    if (is("record_lock_waiting")) return locked(F_SETLKW);
+    if (is("open_file_lock")) return locked(F_OFD_SETLK);
+    /* Most kernels have none of these to give, and say so: a refusal is only what says "not permitted". */
+    if (is("core_scheduling")) return permitted(prctl(62, 1, 0, 0, 0));
+    if (is("huge_pages")) return permitted(syscall(SYS_mmap, 0, 2 << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS | 0x40000, -1, 0));
+    if (is("huge_memfd")) return permitted(memfd_create("huge", 4));
+    if (is("merged_pages")) return permitted(madvise(mmap(0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096, 12));
     if (is("shmget")) return syscall(SYS_shmget, 7, 4096, 01600);
     if (is("msgget")) return syscall(SYS_msgget, 7, 01600);
     if (is("semget")) return syscall(SYS_semget, 7, 1, 01600);

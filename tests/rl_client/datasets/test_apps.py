@@ -104,6 +104,7 @@ def test_answers_may_have_integers_as_keys(tmp_path: Path) -> None:
             {"inputs": [[[{"a": {"0": 1}}]]], "outputs": [1], "fn_name": "f"},
             ("unsupported", "input_output.inputs[0]: a dict with integers as keys, which JSON cannot carry"),
         ),
+        ({"inputs": [[[1]]], "outputs": [[None]], "fn_name": "f"}, ("no tests", "input_output: every answer is null")),
         ({"inputs": [[1]], "outputs": [float("nan")], "fn_name": "f"}, ("refused", "tests[0].expected: ")),
     ],
 )
@@ -133,6 +134,14 @@ def test_a_column_that_does_not_hold_tests(tmp_path: Path, text: str | None, rea
     imported = import_rows("apps", tmp_path, [STDIN | {"input_output": text}, STDIN])
     ((fault, words),) = imported.reasons
     assert (fault, words[: len(reason[1])]) == reason
+
+
+def test_a_column_of_json_may_hold_what_it_stands_for(tmp_path: Path) -> None:
+    read = {"input_output": json.loads(STDIN["input_output"])}
+    assert (
+        import_rows("apps", tmp_path, [STDIN | read], form="jsonl").problems
+        == import_rows("apps", tmp_path, [STDIN]).problems
+    )
 
 
 def test_arguments_nested_too_deeply_spoil_their_row_alone(tmp_path: Path) -> None:

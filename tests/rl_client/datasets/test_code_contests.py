@@ -113,13 +113,13 @@ NONE: dict[str, list[str]] = {"input": [], "output": []}
         ),
         (
             {"public_tests": {"input": ["1\n"], "output": [None]}},
-            ("malformed", "public_tests.input[0]: output: missing"),
+            ("malformed", "public_tests[0]: output: missing"),
         ),
         (
             {"public_tests": {"input": ["1\n"], "output": [1]}},
-            ("malformed", "public_tests.input[0]: output: must be a string, not int"),
+            ("malformed", "public_tests[0]: output: must be a string, not int"),
         ),
-        ({"public_tests": "none"}, ("malformed", "public_tests: must be a struct, not str")),
+        ({"public_tests": "none"}, ("malformed", "public_tests: must be a list, not str")),
         ({"memory_limit_bytes": "512"}, ("malformed", "memory_limit_bytes: must be a number, not str")),
     ],
 )

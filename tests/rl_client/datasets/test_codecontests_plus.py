@@ -58,10 +58,21 @@ def test_the_rows_own_checker_and_limits_are_used(tmp_path: Path, form: str, pre
     }
 
 
+def test_a_list_of_structs_may_be_kept_as_a_struct_of_lists(tmp_path: Path) -> None:
+    kept = {name: [test[name] for test in ROW["test_cases"]] for name in ("input", "output")}
+    problems = import_rows("codecontests-plus", tmp_path, [ROW | {"test_cases": kept}]).problems
+    assert problems == import_rows("codecontests-plus", tmp_path, [ROW]).problems
+
+
 def test_without_a_checker_official_compares_as_the_sets_tool(tmp_path: Path) -> None:
     (problem,) = import_rows("codecontests-plus", tmp_path, [ROW | {"checker": ""}]).problems
     assert isinstance(problem, StdioProblem)
     assert problem.checker == TokensChecker(type="tokens", case_sensitive=False, float_relative=1e-5)
+
+
+def test_a_label_that_json_has_no_number_for_is_null(tmp_path: Path) -> None:
+    (line,) = import_rows("codecontests-plus", tmp_path, [ROW | {"true_positive_rate": float("nan")}]).mapping
+    assert line["labels"]["true_positive_rate"] is None
 
 
 def test_without_limits_the_usual_ones_hold(tmp_path: Path) -> None:
@@ -83,6 +94,10 @@ def test_without_limits_the_usual_ones_hold(tmp_path: Path) -> None:
         ({"test_cases": ["3\n"]}, ("malformed", "test_cases[0]: must be a struct, not str")),
         ({"test_cases": "3\n"}, ("malformed", "test_cases: must be a list, not str")),
         ({"time_limit": "1500"}, ("malformed", "time_limit: must be a number, not str")),
+        (
+            {"time_limit": 10**400},
+            ("refused", "limits.cpu_s: Input should be less than or equal to 300"),
+        ),
         (
             {"time_limit": 1_000_000},
             ("refused", "limits.cpu_s: Input should be less than or equal to 300"),

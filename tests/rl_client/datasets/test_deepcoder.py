@@ -29,6 +29,9 @@ TACO_CALL = row({"inputs": [[[1], 2]], "outputs": [3], "fn_name": "add"})
 PRIME_STDIN = row([{"type": "stdin_stdout", "input": "1 2\n", "output": "3\n"}])
 PRIME_CALL = row([{"type": "function_call", "fn_name": "add", "input": [[1], 2], "output": 3}])
 
+PRIME_WRAPPED = row([{"type": "function_call", "fn_name": "add", "input": [[1], 2], "output": [3]}])
+PRIME_LINES = row([{"type": "stdin_stdout", "input": ["1 2", ""], "output": ["3", ""]}])
+
 SIX_S, TWELVE_S = (ProblemLimits(cpu_s=cpu_s, memory_mb=1024) for cpu_s in (6.0, 12.0))
 
 
@@ -52,6 +55,8 @@ def call(limits: ProblemLimits, loose: bool = True) -> CallProblem:
         (TACO_CALL, call(TWELVE_S)),
         (PRIME_STDIN, stdin(TWELVE_S)),
         (PRIME_CALL, call(TWELVE_S)),
+        (PRIME_WRAPPED, call(TWELVE_S)),
+        (PRIME_LINES, stdin(TWELVE_S)),
     ],
 )
 def test_every_form_of_tests(
@@ -105,6 +110,14 @@ def test_the_function_is_named_by_the_tests_own_metadata(tmp_path: Path) -> None
         (
             [{"input": [{"1": 2}], "output": 1, "fn_name": "f", "type": "function_call"}],
             ("unsupported", "tests[0].input: a dict with integers as keys"),
+        ),
+        (
+            [{"input": [1], "output": None, "fn_name": "f", "type": "function_call"}],
+            ("no tests", "tests: every answer is null"),
+        ),
+        (
+            [{"input": "1", "output": ["1", 2], "type": "stdin_stdout"}],
+            ("malformed", "tests[0]: output: must be a string, not list"),
         ),
         (
             [{"input": "1", "output": "1", "testtype": "interactive"}],

@@ -74,6 +74,13 @@ def test_the_suites_are_taken_whole(tmp_path: Path, form: str, preset: str) -> N
         ({"test": ""}, ("no tests", "test: empty")),
         ({"test": None}, ("no tests", "test: empty")),
         ({"test": "total([1])\n"}, ("no tests", "test: asserts nothing")),
+        ({"test": "# assert\ntotal([1])\n"}, ("no tests", "test: asserts nothing")),
+        (
+            {"test": "def chk(candidate):\n    assert candidate([1]) == 1\n"},
+            ("no tests", "test: neither defines check nor uses total"),
+        ),
+        ({"test": "def check(candidate):\n    assert (\n"}, ("malformed", "test: no Python: ")),
+        ({"test": "-" * 100_000 + "1"}, ("malformed", "test: no Python: ")),
         ({"test": 7}, ("malformed", "test: must be a string, not int")),
         ({"plus_input": [[[1]]]}, ("unsupported", "plus_input: inputs without answers")),
     ],

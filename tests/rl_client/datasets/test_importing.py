@@ -7,9 +7,8 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,17 @@ import httpx
 import pytest
 from typer.testing import CliRunner, Result
 
+from rl_client import patience
 from rl_client.cli import build
 from rl_client.datasets import sinks
 from rl_client.datasets.base import readers
-from rl_client.datasets.sinks import Answer, GraderSink, Parcel, SinkError
+from rl_client.datasets.importing import Skipped
+from rl_client.datasets.sinks import Answer, GraderSink, Parcel
+from rl_client.encoded import EncodedProblem
+from rl_client.errors import GraderUnreachable
 from service.contract import parse_problem, problem_id
+from tests.rl_client import answering as graders
+from tests.rl_client.answering import Asked
 from tests.rl_client.datasets.importing import import_files, import_rows, write
 from tests.serving import RKGRADE, Server
 
@@ -136,6 +141,7 @@ def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path) -> None:
         ([], "say where to: --to URL, --out FILE or --dry-run"),
         (["--out", "x", "--dry-run"], "--to, --out and --dry-run exclude each other"),
         (["--to", "http://localhost", "--out", "x"], "--to, --out and --dry-run exclude each other"),
+        (["--to", "grader:8000"], "--to is 'grader:8000', and an address is written as http://grader:8000"),
         (["--dry-run", "--split", "source"], "--split needs COLUMN=VALUE, not 'source'"),
         (["absent.parquet", "--dry-run"], "absent.parquet: no such file"),
         (["--out", "absent/x"], "absent/x: No such file or directory"),
@@ -199,42 +205,17 @@ Reply = Callable[[str], tuple[int, dict[str, str], dict[str, Any]]]
 """What a grader answers to the body of a PUT: status, headers, content."""
 
 
-@contextmanager
-def answering(reply: Reply) -> Iterator[str]:
-    """An HTTP server that answers as graders in trouble do."""
+def answering(reply: Reply) -> AbstractContextManager[str]:
+    """A grader that answers so to problems."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self._answer(200, {}, {})
+    def answer(asked: Asked) -> tuple[int, dict[str, str], object]:
+        return reply(problem_id(parse_problem(asked.body))) if asked.method == "PUT" else (200, {}, {})
 
-        def do_PUT(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            self._answer(*reply(problem_id(parse_problem(body))))
-
-        def _answer(self, status: int, headers: dict[str, str], content: dict[str, Any]) -> None:
-            body = json.dumps(content).encode()
-            self.send_response(status)
-            for name, value in (headers | {"Content-Length": str(len(body))}).items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return graders.answering(answer)
 
 
 def test_a_busy_grader_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sinks, "_FIRST_DELAY_S", 0.01)
+    monkeypatch.setattr(patience, "FIRST_DELAY_S", 0.01)
     seen: list[str] = []
 
     def reply(identifier: str) -> tuple[int, dict[str, str], dict[str, Any]]:
@@ -282,7 +263,7 @@ def test_what_the_grader_refuses_is_skipped_with_its_words(tmp_path: Path) -> No
     ("status", "content", "words"),
     [
         (507, {"detail": "no room"}, "answers 507: no room"),
-        (401, {}, "answers 401: Unauthorized"),
+        (401, {"detail": "no token"}, "asks for a token: no token (RKGRADE_TOKEN, --token-file)"),
         (200, {"id": "sha256:" + "0" * 64}, "its version of the contract is another"),
         (200, {}, "calls a problem None"),
     ],
@@ -334,11 +315,12 @@ def test_an_import_that_is_ended_waits_for_nobody_and_leaves_nothing(
 
 
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sinks, "_FIRST_DELAY_S", 0.01)
-    parcel = Parcel("sha256:" + "0" * 64, b'{"kind":"stdio","tests":[{"input":"1","output":"1"}]}', None)
+    monkeypatch.setattr(patience, "FIRST_DELAY_S", 0.01)
+    content = b'{"kind":"stdio","tests":[{"input":"1","output":"1"}]}'
+    parcel = Parcel(EncodedProblem("sha256:" + "0" * 64, content), None)
     with answering(lambda _: (503, {}, {})) as url, GraderSink(url, patience_s=0.1) as sink:
         assert list(sink.put(parcel)) == []
-        with pytest.raises(SinkError, match="took no problem for 0 s: it answers 503"):
+        with pytest.raises(GraderUnreachable, match="did not take PUT /problems for 0 s: it answers 503"):
             list(sink.finish())
 
 
@@ -347,8 +329,13 @@ def test_no_more_than_so_many_bytes_are_on_their_way(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sinks, "IN_FLIGHT_BYTES", 250)
     content = b'{"kind":"stdio","tests":[{"input":"1","output":"1"}]}'.ljust(100)
     identifier = problem_id(parse_problem(content))
-    parcels = [Parcel(identifier, content, number) for number in range(3)]
+    parcels = [Parcel(EncodedProblem(identifier, content), number) for number in range(3)]
     with answering(lambda _: (200, {}, {"id": identifier})) as url, GraderSink(url) as sink:
         answers = [list(sink.put(parcel)) for parcel in parcels]
         assert answers == [[], [], [Answer(parcels[0])]]
         assert list(sink.finish()) == [Answer(parcels[1]), Answer(parcels[2])]
+
+
+def test_what_a_row_says_of_itself_commands_no_terminal() -> None:
+    skipped = Skipped(Path("rows.jsonl"), 3, "malformed", "testtype: \x1b[2A\x9b31m\r\né")
+    assert str(skipped) == "rows.jsonl row 3: testtype: \\x1b[2A\\x9b31m\\r\\né"

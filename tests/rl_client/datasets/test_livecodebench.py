@@ -62,6 +62,14 @@ CALL_TESTS = (
 )
 
 
+def test_columns_of_json_may_hold_what_they_stand_for(tmp_path: Path) -> None:
+    read = {"public_test_cases": json.loads(PUBLIC), "private_test_cases": PRIVATE, "metadata": {}}
+    assert (
+        import_rows("livecodebench", tmp_path, [STDIN | read], form="jsonl").problems
+        == import_rows("livecodebench", tmp_path, [STDIN]).problems
+    )
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_official_judges_as_the_sets_own_grader(tmp_path: Path, form: str) -> None:
     imported = import_rows("livecodebench", tmp_path, [STDIN, CALL], form=form)

@@ -71,6 +71,17 @@ def test_structs(tmp_path: Path, form: str) -> None:
     assert (imported.status, imported.problems) == (0, [STDIN])
 
 
+@pytest.mark.parametrize("language", ["python", "Python", "python3", "", None])
+def test_calls_are_of_python(tmp_path: Path, language: str | None) -> None:
+    imported = import_rows("synthetic1", tmp_path, [row(json.dumps(CALL_INFO | {"language": language}))])
+    assert imported.problems == [call("add")]
+
+
+def test_programs_that_read_stdin_may_be_in_any_language(tmp_path: Path) -> None:
+    imported = import_rows("synthetic1", tmp_path, [row(json.dumps(STDIN_INFO | {"language": "javascript"}))])
+    assert imported.problems == [STDIN]
+
+
 @pytest.mark.parametrize(
     ("solution", "function"),
     [
@@ -129,6 +140,10 @@ STDIN_TEST, CALL_TEST = STDIN_INFO["test_cases"][0], CALL_INFO["test_cases"][0]
         (of(STDIN_TEST | {"output": " "}), ("no tests", "verification_info.test_cases: every answer is empty")),
         (of(CALL_TEST | {"input": "1"}), ("malformed", "verification_info.test_cases[0].input: must be a list")),
         (of(CALL_TEST | {"fn_name": "a-b"}), ("malformed", "verification_info.test_cases[0].fn_name: no name")),
+        (
+            json.dumps(CALL_INFO | {"language": "javascript"}),
+            ("unsupported", "verification_info.language: calls are made to functions of Python, not of javascript"),
+        ),
         (of(CALL_TEST, CALL_TEST | {"fn_name": "g"}), ("unsupported", "verification_info.test_cases: of 2 functions")),
         (
             repr({"language": "python", "test_cases": [CALL_TEST | {"input": [{1: 2}]}]}),

@@ -23,12 +23,30 @@ elif deed == "eats":
     eaten = [b"x" * 2**20 for _ in range(4096)]
 elif deed == "floods the program":
     while True:
-        print("x" * 10000)
+        os.write(1, b"x" * 10000)
 elif deed == "floods feedback":
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     with open(sys.argv[3] + "judgemessage.txt", "w") as file:
         while True:
             file.write("x" * 2**20)
+elif deed.startswith("leaves "):
+    for name in range(int(deed.split()[1])):
+        with open(f"{sys.argv[3]}{name}", "w") as file:
+            file.write("x" * int(deed.split()[2]))
+    sys.exit(42)
+elif deed == "asks for another pass":
+    open(sys.argv[3] + "nextpass.in", "w").write("1")
+    sys.exit(42)
+elif deed == "keeps":
+    kept = list(sys.stdin)
+    sys.exit(43)
+elif deed == "hoards":
+    kept = [bytearray(line.encode() * 2**20) for line in sys.stdin]
+    sys.exit(43)
+elif deed == "forgets":
+    for line in sys.stdin:
+        pass
+    sys.exit(42)
 elif deed == "forks":
     while True:
         os.fork()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,24 @@ def test_what_is_installed_is_left_alone(capsys: pytest.CaptureFixture[str]) -> 
     assert install.main("default") == 0
     assert capsys.readouterr().err == ""
     assert stamps == {path: path.stat().st_mtime_ns for path in Path(TOOLS).glob(f"*/{install.STAMP}")}
+
+
+@pytest.mark.jail
+def test_who_has_it_all_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `scripts/run` does beside another that installs further languages."""
+    monkeypatch.setattr(install, "take", lambda _: pytest.fail("asked for the lock"))
+    assert install.main("default") == 0
+
+
+def test_one_who_waits_for_another_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (tmp_path / "lock").open("w") as theirs, (tmp_path / "lock").open("w") as ours:
+        install.take(theirs)
+        assert capsys.readouterr().err == ""
+        threading.Timer(0.2, lambda: fcntl.flock(theirs, fcntl.LOCK_UN)).start()
+        install.take(ours)
+        assert "waiting for another installation" in capsys.readouterr().err
+        with (tmp_path / "lock").open("w") as third, pytest.raises(BlockingIOError):
+            fcntl.flock(third, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_what_is_made_is_made_once_and_anew_where_it_is_another(tmp_path: Path) -> None:

@@ -35,3 +35,13 @@ def rkgrade(environment: Mapping[str, str]) -> Run:
         )
 
     return run
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[[str, str], Path]:
+    def write(name: str, source: str) -> Path:
+        path = tmp_path / name
+        path.write_text(source)
+        return path
+
+    return write

@@ -15,27 +15,8 @@ import psutil
 import pytest
 
 from sandbox import cgroups
-from service.contract import GradeResult
 from tests.service.commands.conftest import COMMAND, Run
-
-EXAMPLE = Path(__file__).parents[3] / "examples" / "two-sum-count"
-ACCEPTED = EXAMPLE / "submissions/accepted/counting.py"
-SLOW = EXAMPLE / "submissions/time_limit_exceeded/every_pair.py"
-WRONG = EXAMPLE / "submissions/wrong_answer/forgets_repeats.py"
-
-
-def results(stdout: str) -> list[GradeResult]:
-    return [GradeResult.model_validate_json(line) for line in stdout.splitlines()]
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Callable[[str, str], Path]:
-    def write(name: str, source: str) -> Path:
-        path = tmp_path / name
-        path.write_text(source)
-        return path
-
-    return write
+from tests.service.commands.example import ACCEPTED, EXAMPLE, SLOW, WRONG, results
 
 
 @pytest.mark.jail
@@ -167,7 +148,7 @@ def test_a_program_that_does_not_compile_shows_the_compiler_s_words(
         (["nowhere", ACCEPTED], "nowhere: no such directory"),
         ([EXAMPLE / "data", ACCEPTED], "problem.yaml: missing, so this is no Kattis problem package"),
         ([EXAMPLE, "nothing.py"], "nothing.py: No such file or directory"),
-        ([EXAMPLE, EXAMPLE / "problem.yaml"], "the name does not tell the language; say it with --language"),
+        ([EXAMPLE, EXAMPLE / "problem.yaml"], "the name does not tell the language: say it with --language"),
         ([EXAMPLE, ACCEPTED, "--language", "cobol"], "unknown language 'cobol'"),
         ([EXAMPLE, ACCEPTED, "--time-factor", "0"], "--time-factor: Input should be greater than or equal to 0.01"),
         (

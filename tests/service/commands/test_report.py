@@ -125,3 +125,14 @@ def test_a_compiler_s_message_is_shown() -> None:
         compile=CompileRow(ok=False, cpu_s=0.1, cached=False, message="line 1: [no]\n"),
     )
     assert [words(text) for text in details(broken)] == [["line 1: [no]"]]
+
+
+def test_nothing_that_a_program_printed_reaches_the_terminal_as_a_command() -> None:
+    hostile = "\x1b[2A\x1b[2Kaccepted\x1b]52;c;eA==\x07\x9b31m\r\x08\u202e\té"
+    failed = row(0, 1, Verdict.WRONG_ANSWER, stdout_tail=hostile, stderr_tail=hostile, checker_message=hostile)
+    refused = CompileRow(ok=False, cpu_s=0, cached=False, message=hostile)
+    shown = FAILED.model_copy(update={"id": hostile, "compile": refused, "tests": (failed,)})
+    lines = [line for text in (headline(shown), *details(shown)) for line in words(text)]
+    assert sum("accepted" in line for line in lines) >= 5
+    assert all(character.isprintable() or character == "\t" for line in lines for character in line)
+    assert any("\\x1b[2K" in line and "é" in line for line in lines)

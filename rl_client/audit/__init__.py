@@ -1,0 +1,1 @@
+"""Grading a data set's own labelled submissions: how often its tests tell right programs from wrong ones."""

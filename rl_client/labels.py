@@ -1,0 +1,221 @@
+"""What a row of a training set says of how its answers are graded and rewarded: its label.
+
+A label is the id of a stored problem, or JSON that says more:
+
+    sha256:7473acfa77a424bc1eb2a210b0972c26e57db5ca7d0f5ed2df27e90e85413d61
+    {"problem": "sha256:7473...", "reward": "r_k:3", "language": "cpp", "scale": "signed", "format_error": -1.0}
+
+All adapters read labels this way; what a label leaves out is as the trainer's own defaults have it. Whatever is wrong
+with one is an error that names the field, never a default taken in silence. Knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from rl_client.calls import sendable
+from rl_client.errors import BadLabel
+from rl_client.rewards import (
+    Reward,
+    Rung,
+    collapsed,
+    fraction,
+    ladder,
+    log_progress,
+    on_fault,
+    penalized,
+    r_inf,
+    r_k,
+    scaled,
+    two_gate,
+)
+from service.contract import (
+    Detail,
+    Extraction,
+    GradeRequest,
+    LengthUnit,
+    LimitOverrides,
+    ProblemId,
+    mistakes,
+)
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("a number that is not finite")
+    return value
+
+
+Number = Annotated[float, Field(strict=True), AfterValidator(_finite)]
+
+
+class Label(BaseModel):
+    """One label, checked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    problem: ProblemId
+    reward: Annotated[str, Field(strict=True), AfterValidator(lambda text: _checked(text))] = "r_inf"
+    """Named as `named` has it."""
+    empty: Literal["skip", "next"] | Number = "skip"
+    """What a group without tests comes to, as `rewards` has it."""
+    fault: Literal["skip", "retry"] | Number = "skip"
+    """What a fault of the grader comes to, as `rewards` has it."""
+    scale: Literal["unit", "signed"] | tuple[Number, Number] = "unit"
+    """Lowest and highest reward, for rewards from 0 to 1: (0, 1), (-1, 1), or these. Leaves `two_gate` and `collapsed`,
+    which are signed, as they are."""
+    format_error: Number | None = None
+    """The reward where no program is found; as that of any failing program where it is left out."""
+    compile_error: Number | None = None
+    """The reward where it does not compile."""
+    language: str = Field(default="python", strict=True, min_length=1, max_length=64)
+    """Of the program: a name or alias that the grader has."""
+    extraction: Extraction = "last_fence"
+    """Which part of an answer is its program."""
+    limits: LimitOverrides = LimitOverrides()
+    """In place of the problem's own, for each test."""
+    time_factor: float = Field(default=1.0, strict=True, ge=0.01, le=100, allow_inf_nan=False)
+    """Multiplies the CPU limit, and the wall limit of the problem."""
+    length_unit: LengthUnit = "bytes"
+    """What input lengths, and so the groups of R_k, are counted in."""
+
+    def measure(self) -> Reward:
+        """The reward by its name, as it is before it is scaled, penalized, or given for a fault."""
+        return named(self.reward, empty=self.empty)
+
+    def reward_of_result(self) -> Reward:
+        """The reward, with all that the label says of it."""
+        reward = self.measure()
+        if self.scale != "unit" and not reward.is_signed:
+            low, high = (-1.0, 1.0) if self.scale == "signed" else self.scale
+            reward = scaled(reward, low, high)
+        reward = penalized(reward, format_error=self.format_error, compile_error=self.compile_error)
+        return on_fault(reward, self.fault)
+
+    def request(self, completion: str, *, detail: Detail = "verdicts", id: str | None = None) -> GradeRequest:
+        """What the grader is asked. Tests behind the first failure are skipped where the reward does without them."""
+        return GradeRequest(
+            problem=self.problem,
+            language=self.language,
+            completion=sendable(completion),
+            extraction=self.extraction,
+            limits=self.limits,
+            time_factor=self.time_factor,
+            length_unit=self.length_unit,
+            stop="never" if named(self.reward).needs_every_test else "first_failure",
+            detail=detail,
+            id=id,
+        )
+
+
+def parse_label(label: object, defaults: Mapping[str, object] | None = None) -> Label:
+    """The label of a row: a problem's id, JSON text, or what that text holds.
+
+    `defaults`: fields for what it leaves out. Raises BadLabel, which names the field.
+    """
+    fields: object = label
+    if isinstance(label, str):
+        text = label.strip()
+        if text.startswith("{"):
+            try:
+                fields = json.loads(text, object_pairs_hook=_each_once)
+            except (ValueError, RecursionError) as error:
+                raise BadLabel(None, f"not JSON: {error}") from None
+        else:
+            fields = {"problem": text}
+    if not isinstance(fields, dict):
+        kind = type(label).__name__
+        raise BadLabel(
+            None, f"neither the id of a problem, nor a JSON object, but {'nothing' if label is None else kind}"
+        )
+    try:
+        return Label.model_validate({**(defaults or {}), **fields})
+    except ValidationError as error:
+        field, words = mistakes(error)[0]
+        raise BadLabel(field or None, words.removeprefix("Value error, ")) from None
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name = next(name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1)
+        raise ValueError(f"the field {name!r} is there twice")
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Rewards by name
+
+#: Every reward that has a name, and how it is written.
+NAMES = {
+    "r_inf": "r_inf",
+    "r_k": "r_k:3",
+    "ladder": "ladder:2=0.5,inf=0.5",
+    "fraction": "fraction",
+    "log_progress": "log_progress",
+    "two_gate": "two_gate:0.5",
+    "collapsed": "collapsed:0.5",
+}
+
+
+def named(text: str, *, empty: Literal["skip", "next"] | float = "skip") -> Reward:
+    """The reward that a word stands for: "r_inf", "r_k:3", "ladder:2=0.5,inf=0.5", "fraction", "log_progress",
+    "two_gate" and "collapsed" by the CPU limit, or with a reference of half a second as "two_gate:0.5".
+
+    `empty`: of those that look at groups. Raises ValueError with what is wrong.
+    """
+    name, colon, argument = text.partition(":")
+    if name not in NAMES:
+        raise ValueError(f"no reward is called {name!r}; there are {', '.join(NAMES)}")
+    if not argument and (colon or name in ("r_k", "ladder")):
+        raise ValueError(f"{text!r} lacks what belongs behind the colon, as in {NAMES[name]}")
+    match name:
+        case "r_k":
+            return r_k(_integer(argument), empty=empty)
+        case "ladder":
+            return ladder(_weights(argument), empty=empty)
+        case "two_gate" | "collapsed":
+            by_speed = two_gate if name == "two_gate" else collapsed
+            return by_speed(reference_s=_number(argument) if argument else None)
+    if argument:
+        raise ValueError(f"{name} takes nothing behind a colon, so not {argument!r}")
+    return {"r_inf": r_inf, "fraction": fraction, "log_progress": log_progress}[name]
+
+
+def _checked(text: str) -> str:
+    named(text)
+    return text
+
+
+def _weights(text: str) -> dict[Rung, float]:
+    weights: dict[Rung, float] = {}
+    for part in text.split(","):
+        name, equals, weight = part.partition("=")
+        if not equals:
+            raise ValueError(f"a rung is written as 3=0.5 or inf=0.5, not {part!r}")
+        rung: Rung = "inf" if name == "inf" else _integer(name)
+        if rung in weights:
+            raise ValueError(f"the rung {name} is there twice")
+        weights[rung] = _number(weight)
+    return weights
+
+
+def _integer(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise ValueError(f"{text!r} is no whole number from 1 on")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no number") from None
+    if not math.isfinite(value):
+        raise ValueError(f"{text!r} is not finite")
+    return value

@@ -1,0 +1,201 @@
+"""Where a merged checkpoint is written, so that what looks whole is whole.
+
+    DIR/alpha=1.5.partial/                         until everything is there, then renamed to DIR/alpha=1.5
+        journal.jsonl                              the plan's hash; then a line for each file that is whole
+        model-00001-of-00002.safetensors           written, on the disk, renamed; then its line
+        model-00002-of-00002.safetensors.partial   being written
+
+Each rename follows an fsync of what is renamed, and is followed by one of the folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from rl_client.merge.errors import CannotWrite, OutputTaken
+from rl_client.merge.records import RECORD, FileRecord, MergeRecord, PlanRecord, ShardRecord
+
+PARTIAL = ".partial"
+JOURNAL = "journal.jsonl"
+
+
+class Output:
+    """The folder of one merged checkpoint."""
+
+    def __init__(self, path: Path, plan: str) -> None:
+        """`plan`: the hash of what is to be done to what; a folder of another plan is left alone (OutputTaken)."""
+        self.path = path
+        self._partial = path.with_name(path.name + PARTIAL)
+        self.plan = plan
+        self.done: dict[str, ShardRecord] = {}
+        self.record = self._finished()
+        """Of what is there already, whole."""
+        if self.record is None and self._partial.exists():
+            self.done = self._journaled()
+
+    @property
+    def is_whole(self) -> bool:
+        return self.record is not None
+
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """Make the folder, or go on in it, with no other process in it. Raises OutputTaken, CannotWrite."""
+        with _writing(self._partial):
+            self._partial.mkdir(parents=True, exist_ok=True)
+            folder = os.open(self._partial, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise OutputTaken(self._partial, "another process is writing there") from None
+            with _writing(self._partial):
+                self._begin_journal()
+            yield
+        finally:
+            os.close(folder)
+
+    def _begin_journal(self) -> None:
+        """The whole of it anew, since its last line may be torn."""
+        for torn in self._partial.glob(f"*{PARTIAL}"):
+            torn.unlink()
+        lines = [one.model_dump_json() for one in (PlanRecord(plan=self.plan), *self.done.values())]
+        aside = self._partial / f"{JOURNAL}{PARTIAL}"
+        with aside.open("wb") as file:
+            file.write("".join(f"{line}\n" for line in lines).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(self._partial / JOURNAL)
+        _sync_folder(self._partial)
+
+    def shard(self, name: str, head: bytes) -> Shard:
+        """Begin a file of tensors."""
+        return Shard(self._partial / name, head)
+
+    def add(self, record: ShardRecord) -> None:
+        """Note that a file is whole."""
+        with _writing(self._partial / JOURNAL), (self._partial / JOURNAL).open("ab") as journal:
+            journal.write(record.model_dump_json().encode() + b"\n")
+            journal.flush()
+            os.fsync(journal.fileno())
+        self.done[record.file] = record
+
+    def finish(self, record: MergeRecord, files: Mapping[str, bytes]) -> None:
+        """Add the files that are no tensors, and give the folder its name."""
+        with _writing(self._partial):
+            for name, content in {**files, RECORD: (record.model_dump_json(indent=1) + "\n").encode()}.items():
+                with (self._partial / name).open("wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+            _sync_folder(self._partial)
+            self._partial.rename(self.path)
+            _sync_folder(self.path.parent)
+            (self.path / JOURNAL).unlink()
+        self.record = record
+
+    def _finished(self) -> MergeRecord | None:
+        if not self.path.exists():
+            return None
+        try:
+            record = MergeRecord.model_validate_json((self.path / RECORD).read_bytes())
+        except (OSError, ValidationError):
+            raise OutputTaken(self.path, "is there already, and is no merge: nothing is written over it") from None
+        if record.plan != self.plan:
+            reason = "is there already, merged from other checkpoints or otherwise: remove it, or choose another --out"
+            raise OutputTaken(self.path, reason)
+        for name, written in record.outputs.items():
+            if not (self.path / name).is_file() or (self.path / name).stat().st_size != written.bytes:
+                raise OutputTaken(self.path / name, f"is not as {RECORD} says: remove the folder, and merge anew")
+        return record
+
+    def _journaled(self) -> dict[str, ShardRecord]:
+        """The files that an interrupted merge has done; of a last line that is torn nothing."""
+        try:
+            first, *lines = (self._partial / JOURNAL).read_bytes().split(b"\n")
+        except FileNotFoundError:
+            if any(not one.name.endswith(PARTIAL) for one in self._partial.iterdir()):
+                raise OutputTaken(self._partial, f"is there already, without {JOURNAL}: remove it") from None
+            return {}
+        except OSError as error:
+            raise OutputTaken(self._partial, error.strerror or str(error)) from error
+        try:
+            same = PlanRecord.model_validate_json(first).plan == self.plan
+        except ValidationError:
+            same = False
+        if not same:
+            reason = "has an interrupted merge of other checkpoints, or otherwise: remove it, or choose another --out"
+            raise OutputTaken(self._partial, reason)
+        done = {}
+        for line in lines[:-1]:
+            try:
+                record = ShardRecord.model_validate_json(line)
+                whole = (self._partial / record.file).stat().st_size == record.written.bytes
+            except (ValidationError, OSError):
+                continue
+            if whole:
+                done[record.file] = record
+        return done
+
+
+class Shard:
+    """A file of tensors being written; hashed as it is."""
+
+    def __init__(self, path: Path, head: bytes) -> None:
+        self.path = path
+        self._aside = path.with_name(path.name + PARTIAL)
+        self._hash = hashlib.sha256()
+        self._bytes = 0
+        with _writing(path):
+            self._file = self._aside.open("wb", buffering=0)
+        try:
+            self.write(memoryview(head))
+        except BaseException:
+            self.drop()
+            raise
+
+    def write(self, content: memoryview) -> None:
+        left = content
+        self._hash.update(left)
+        self._bytes += len(left)
+        with _writing(self.path):
+            while left:
+                left = left[self._file.write(left) :]
+
+    def close(self) -> FileRecord:
+        """The file is on the disk now, under its name."""
+        with _writing(self.path):
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._aside.replace(self.path)
+            _sync_folder(self.path.parent)
+        return FileRecord(bytes=self._bytes, sha256=self._hash.hexdigest())
+
+    def drop(self) -> None:
+        """It will not be whole."""
+        self._file.close()
+        self._aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite(
+            path, f"{error.strerror or error}; what is whole is kept, and the same command goes on"
+        ) from error
+
+
+def _sync_folder(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

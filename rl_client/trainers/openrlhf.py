@@ -1,0 +1,44 @@
+"""What OpenRLHF 0.11 says and wants to hear, for both ways to it: the reward file, and `POST /openrlhf/reward`."""
+
+from __future__ import annotations
+
+import re
+
+from rl_client.errors import ClientError
+from rl_client.rollout import Scored
+
+#: What tokenizers end a text with, which is shown to a reward function as it is.
+_END = re.compile(r"(?:<\|[^<>|\s]{1,40}\|>|<｜[^<>｜\s]{1,40}｜>|</s>|<eos>|<pad>|<end_of_turn>|\s)+\Z")
+
+#: Of a prompt that was cut at its beginning so much at least is left, and tells where the answer begins.
+_LEAST_TAIL = 16
+
+
+def answer_of(query: str, prompt: str) -> str:
+    """The policy's own text in a query, without the tokens that end it.
+
+    A prompt that was too long was cut at its beginning; its end is looked for then, the longest part of it first.
+    Raises ClientError where it is not there: to take the whole for the answer would reward the prompt's own code.
+    """
+    begin = len(prompt) if query.startswith(prompt) else None
+    length = len(prompt)
+    while begin is None and (length := length // 2) >= _LEAST_TAIL:
+        at = query.find(prompt[-length:])
+        begin = at + length if at >= 0 else None
+    if begin is None:
+        raise ClientError("the prompt is not in the query, so nothing tells where the answer begins")
+    return without_end(query[begin:])
+
+
+def without_end(text: str) -> str:
+    """A turn without the tokens that end it; a fence that has one behind it in its last line is not closed."""
+    return text[: match.start()] if (match := _END.search(text)) else text
+
+
+def score_of(scored: Scored, reward: float) -> float:
+    """From 0 to 1, for dynamic sampling, which keeps groups with a mean score between; `reward` where there is none."""
+    measure = scored.label.measure()
+    value = measure(scored.result)
+    if value is None:
+        return reward
+    return (1 + value) / 2 if measure.is_signed else value

@@ -1,0 +1,398 @@
+"""What a test script holds of the program's: classes, and objects that stayed in the program's cell.
+
+An object is never equal to plain data by its own word. One whose class is a subclass of a plain type compares by what
+it holds; any other is equal to no plain data at all. Nor is it asked in other ways that would let it say "equal": it is
+not ordered against plain data; plain data are looked for in what iterating it gives; arithmetic with plain data may
+give an object again, of which nothing is asked that plain data could be asked, so that neither
+`abs(f(x) - 0.5) < 1e-6` nor `len(f(x) ^ {1, 2}) == 0` can be bent; and words like `startswith` and `difference`, by
+which plain data are compared, are not passed on. Whatever the class is called: the program knows the names that a test
+uses.
+
+One kind of object has its own word: one that the test itself made, by calling a class under a name that is a class's,
+or by reckoning with such an object, and that nothing else has handed out. Nobody can have expected plain data in its
+place; in a function's or a method's result plain data may be expected, be it this very object. Only a number, a truth
+or an order is not to be had of what was reckoned from it and plain data: functions, too, have classes' names.
+
+Knows what may be asked of the program, and of the conversation with it (`sandbox.jail.link`) nothing but how to ask.
+"""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+from types import GeneratorType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sandbox.jail import crossing
+    from sandbox.jail.link import Link
+else:
+    import crossing
+
+MODULE = "solution"
+
+#: Special methods that are passed on as they are: none is given anything to compare with.
+PASSED_ON = (
+    "call len getitem setitem delitem iter next reversed enter exit bool int float complex index round abs neg pos "
+    "invert trunc floor ceil repr str format bytes"
+).split()
+
+#: By which an object becomes a number, or true or false.
+CONVERSIONS = frozenset("bool int float complex index round abs trunc floor ceil".split())
+
+#: Those that are given another operand.
+ORDERS = "lt le gt ge contains".split()
+ARITHMETIC = [
+    side + name
+    for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or".split()
+    for side in ("", "r", "i")
+]
+
+#: In-place arithmetic, and entering and iterating, give the object itself again without handing it out anew.
+GIVES_ITSELF = frozenset({"__enter__", "__iter__"} | {f"__{name}__" for name in ARITHMETIC if name[:1] == "i"})
+
+#: Methods of plain types that say yes or no.
+PREDICATES = {"startswith", "endswith"} | {name for kind in (str, set, float) for name in dir(kind) if name[:2] == "is"}
+
+#: And others of plain data, arrays and frames, whose answers can be made of the question: what they are given is often
+#: what is expected.
+COMPARING = frozenset(
+    PREDICATES
+    | set(
+        "removeprefix removesuffix strip lstrip rstrip split rsplit partition rpartition replace "
+        "count find rfind index rindex remove discard "
+        "difference difference_update intersection intersection_update symmetric_difference "
+        "symmetric_difference_update union subtract "
+        "compare compare_signal compare_total compare_total_mag same_quantum equals equal eq ne isin isclose allclose "
+        "array_equal almost_equals".split()
+    )
+)
+
+#: Types by which the other side of a comparison is known for plain data.
+PLAIN = frozenset(
+    {
+        *(*crossing.SCALARS, *crossing.TYPES.values(), Decimal, Fraction),
+        *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
+    }
+    - {object}
+)
+
+#: Those of them whose values never change.
+FIXED = frozenset({bool, int, float, complex, str, bytes, tuple, frozenset})
+
+#: Attributes of plain data and of arrays: whoever asks for another means no plain data.
+OF_PLAIN = frozenset(name for kind in PLAIN for name in dir(kind)) | frozenset(
+    "all any sum prod max min mean std var ptp shape size ndim dtype T flat tolist item flatten ravel argmax argmin "
+    "nonzero astype round values empty abs".split()
+)
+
+#: Attributes of objects with such names that the program is asked for.
+ASKED_FOR = frozenset({"__name__", "__qualname__", "__annotations__", "__dict__", "__doc__", "__module__"})
+
+
+#: The one link of this process, once there is one.
+LINK: list[Link] = []
+
+
+class ProgramType(type):
+    """The class of stand-ins for the program's classes."""
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        number = vars(cls).get("_rkgrade_class")
+        if number is None:
+            return super().__call__(*args, **keywords)
+        link = LINK[0]
+        given = link.call(number, args, keywords)
+        if number in link.classes_by_name and isinstance(given, Program):
+            link.made[given._rkgrade_number] += 1
+        return given
+
+    def __getattr__(cls, name: str) -> Any:
+        number = vars(cls).get("_rkgrade_class")
+        if number is None or name[:9] == "_rkgrade_" or (name[:2] == "__" and name not in ASKED_FOR):
+            raise AttributeError(name)
+        return asked(number, name, own=number in LINK[0].classes_by_name)
+
+    @property
+    def __doc__(cls) -> Any:  # type: ignore[override]  # Every class has one of its own, which is none of the program's.
+        return documentation(vars(cls).get("_rkgrade_class"))
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        LINK[0].value("assign", of=vars(cls)["_rkgrade_class"], name=name, value=LINK[0].written(value))
+
+    def __iter__(cls) -> Any:
+        return LINK[0].call(vars(cls)["_rkgrade_class"], (), {}, special="__iter__")
+
+    def __len__(cls) -> int:
+        return whole(LINK[0].call(vars(cls)["_rkgrade_class"], (), {}, special="__len__"))
+
+    def __bool__(cls) -> bool:
+        return True
+
+    def __getitem__(cls, key: Any) -> Any:
+        return LINK[0].call(vars(cls)["_rkgrade_class"], (key,), {}, special="__getitem__")
+
+
+class Program(metaclass=ProgramType):
+    """A stand-in for an object of the program's."""
+
+    _rkgrade_number: int
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        if cls.__module__ != MODULE:
+            LINK[0].lack("classes of its own, made from the program's")
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]  # What the object has, not what stands in for it.
+        return of_the_whole(self, "attribute", name="__dict__")
+
+    def __copy__(self) -> Any:
+        return of_the_whole(self, "copy", deep=False)
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return of_the_whole(self, "copy", deep=True)
+
+    def __getstate__(self) -> int:
+        return self._rkgrade_number
+
+    def __setstate__(self, number: int) -> None:
+        object.__setattr__(self, "_rkgrade_number", number)
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:9] == "_rkgrade_" or (name[:2] == "__" and name not in ASKED_FOR):
+            raise AttributeError(name)
+        link, number = LINK[0], self._rkgrade_number
+        if name in OF_PLAIN and link.sealed(number):
+            raise AttributeError(nothing(self))
+        return asked(number, name, own=link.is_own(number))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        LINK[0].value("assign", of=self._rkgrade_number, name=name, value=LINK[0].written(value))
+
+    def __delattr__(self, name: str) -> None:
+        LINK[0].value("delete", of=self._rkgrade_number, name=name)
+
+    def __eq__(self, other: object) -> Any:
+        if self is other:
+            return True
+        if isinstance(other, Program):
+            number = self._rkgrade_number
+            said = LINK[0].call(number, (other,), {}, special="__eq__")
+            return NotImplemented if said is NotImplemented else said is True
+        if vars(type(self)).get("_rkgrade_plain"):
+            return held(self) == other
+        # Whoever calls `__eq__` by its name takes NotImplemented for yes.
+        return False if type(other) in PLAIN else NotImplemented
+
+    def __lt__(self, other: object) -> Any:
+        if type(other) in PLAIN:
+            # As in `__eq__`.
+            raise TypeError(f"a {type(self).__name__} is not ordered against plain data")
+        return NotImplemented
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __hash__(self) -> int:
+        if vars(type(self)).get("_rkgrade_plain"):
+            return hash(held(self))
+        if vars(type(self)).get("_rkgrade_hash") == "own":
+            return whole(LINK[0].call(self._rkgrade_number, (), {}, special="__hash__"))
+        return hash(self._rkgrade_number)
+
+    def __bool__(self) -> bool:
+        number = self._rkgrade_number
+        if number in LINK[0].reckoned:
+            raise TypeError(nothing(self))
+        return True
+
+    def __repr__(self) -> str:
+        if LINK[0].sealed(self._rkgrade_number):
+            return object.__repr__(self)
+        said = LINK[0].call(self._rkgrade_number, (), {}, special="__repr__")
+        return said if isinstance(said, str) else object.__repr__(self)
+
+    def __str__(self) -> str:
+        if LINK[0].sealed(self._rkgrade_number):
+            return object.__repr__(self)
+        said = LINK[0].call(self._rkgrade_number, (), {}, special="__str__")
+        return said if isinstance(said, str) else object.__repr__(self)
+
+
+def asked(number: int, name: str, *, own: bool) -> Any:
+    """An attribute. One that compares is not called, but on the test's own, or without anything to compare with."""
+    value = LINK[0].value("attribute", of=number, name=name)
+    if own or name not in COMPARING or not callable(value):
+        return value
+
+    def method(*args: Any, **keywords: Any) -> Any:
+        if args or keywords or name in PREDICATES:
+            raise TypeError(f"{name} is asked of plain data only")
+        return value()
+
+    return method
+
+
+def of_the_whole(value: Program, op: str, **fields: Any) -> Any:
+    """What is asked of all that an object holds. Raises TypeError for what came of reckoning with plain data."""
+    if value._rkgrade_number in LINK[0].reckoned:
+        raise TypeError(nothing(value))
+    return LINK[0].value(op, of=value._rkgrade_number, **fields)
+
+
+def documentation(number: int | None) -> Any:
+    return None if number is None else LINK[0].value("attribute", of=number, name="__doc__")
+
+
+def nothing(value: Program) -> str:
+    return f"nothing is asked of a {type(value).__name__} that was reckoned with plain data"
+
+
+def held(value: Program) -> Any:
+    """What an object of a plain type's subclass holds.
+
+    Asked once where it cannot change: `17 < f(x) < 18` must not be told two numbers. Raises TypeError for what came of
+    reckoning with plain data.
+    """
+    link, number = LINK[0], value._rkgrade_number
+    if number in link.held and number not in link.reckoned:
+        return link.held[number]
+    holds = of_the_whole(value, "base")
+    if type(holds) in FIXED:
+        link.held[number] = holds
+    return holds
+
+
+def whole(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{type(value).__name__!r} object cannot be interpreted as an integer")
+    return value
+
+
+def standing_in(kind: type, number: int) -> Any:
+    made: Any = object.__new__(kind)
+    object.__setattr__(made, "_rkgrade_number", number)
+    return made
+
+
+def stand_in(link: Link, number: int, about: dict[str, Any], bases: list[type]) -> type:
+    """A class that stands in for one of the program's. Raises TypeError."""
+    errors = tuple(base for base in bases if issubclass(base, BaseException))
+    if errors:
+        of_errors = {"__str__": told, "__getattr__": of_the_error, "__module__": MODULE, "_rkgrade_class": number}
+        return type(about["name"], errors, of_errors)
+    methods = about.get("methods")
+    if type(methods) is not list:
+        raise TypeError("no methods")
+    inherited = tuple(base for base in bases if isinstance(base, ProgramType)) or (Program,)
+    names: dict[str, Any] = {
+        "__module__": MODULE,
+        "__doc__": property(lambda self: documentation(self._rkgrade_number)),
+        "_rkgrade_class": number,
+        "_rkgrade_plain": about.get("plain") is True,
+        "_rkgrade_hash": about.get("hash"),
+    }
+    plain = names["_rkgrade_plain"]
+    if "__len__" in methods and "__bool__" not in methods:
+        names["__bool__"] = by_length
+    for name in PASSED_ON:
+        if f"__{name}__" in methods and name not in ("repr", "str"):
+            names[f"__{name}__"] = leave if name == "exit" else passed_on(f"__{name}__")
+    for name in (*ORDERS, *ARITHMETIC):
+        if f"__{name}__" in methods and not (plain and name[:1] == "i"):
+            names[f"__{name}__"] = operator(f"__{name}__")
+    for name in ("__aenter__", "__aexit__", "__aiter__"):
+        if name in methods:
+            names[name] = lambda *_: LINK[0].lack("async with and async for on the program's objects")
+    if about.get("generator") is True:
+        names["__class__"] = GeneratorType
+    if about.get("hash") == "none" and not plain:
+        names["__hash__"] = None
+    return ProgramType(about["name"], inherited, names)
+
+
+def by_length(value: Any) -> bool:
+    if value._rkgrade_number in LINK[0].reckoned:
+        raise TypeError(nothing(value))
+    return len(value) != 0
+
+
+def passed_on(name: str) -> Callable[..., Any]:
+    converts = name[2:-2] in CONVERSIONS
+
+    def method(self: Program, *args: Any, **keywords: Any) -> Any:
+        link, number = LINK[0], self._rkgrade_number
+        if link.sealed(number) or (converts and number in link.reckoned):
+            raise TypeError(nothing(self))
+        if name == "__call__":
+            return link.call(number, args, keywords)
+        own = link.is_own(number)
+        given = link.call(number, args, keywords, special=name)
+        if number in link.reckoned and isinstance(given, Program):
+            link.reckon(given._rkgrade_number, of_own=own)
+        elif own and given is self and name in GIVES_ITSELF:
+            link.made[number] += 1
+        return given
+
+    return method
+
+
+def leave(self: Program, kind: Any, error: Any, trace: Any) -> Any:
+    """Leave a `with` block. What was asserted there the script is to hear of, whatever the program would swallow."""
+    link, number = LINK[0], self._rkgrade_number
+    if link.sealed(number):
+        raise TypeError(nothing(self))
+    swallowed = link.call(number, (None, error, None), {}, special="__exit__")
+    if error is None:
+        return swallowed
+    return isinstance(error, Exception) and not link.asserts_at(trace) and bool(swallowed)
+
+
+def operator(name: str) -> Callable[[Program, Any], Any]:
+    def method(self: Program, other: Any) -> Any:
+        link, number = LINK[0], self._rkgrade_number
+        ours = isinstance(other, Program)
+        if not ours and vars(type(self)).get("_rkgrade_plain"):
+            return getattr(held(self), name)(other)
+        reckoned = number in link.reckoned or (ours and other._rkgrade_number in link.reckoned)
+        own = link.is_own(number)
+        if name[2:-2] in ORDERS and own and not reckoned:
+            return link.call(number, (other,), {}, special=name)
+        if not ours and name == "__contains__":
+            return any(one is other or one == other for one in iter(self))
+        if reckoned and name == "__contains__":
+            raise TypeError(nothing(self))
+        if name[2:-2] in ORDERS:
+            if not ours or reckoned:
+                return Program.__lt__(self, other)
+            return link.call(number, (other,), {}, special=name)
+        if ours and link.sealed(other._rkgrade_number):
+            own = False
+        given = link.call(number, (other,), {}, special=name)
+        if given is NotImplemented:
+            return given
+        if ours and not reckoned:
+            return given
+        if not isinstance(given, Program):
+            raise TypeError(f"a {type(self).__name__}, reckoned with plain data, gave no object of the program's")
+        if own and given is self and name in GIVES_ITSELF:
+            link.made[number] += 1
+        else:
+            link.reckon(given._rkgrade_number, of_own=own)
+        return given
+
+    return method
+
+
+def told(error: BaseException) -> str:
+    text = error.__dict__.get("_rkgrade_text")
+    return text if text is not None else Exception.__str__(error)
+
+
+def of_the_error(error: BaseException, name: str) -> Any:
+    if name[:2] == "__" or "_rkgrade_number" not in error.__dict__:
+        raise AttributeError(name)
+    return LINK[0].value("attribute", of=error.__dict__["_rkgrade_number"], name=name)

@@ -1,0 +1,72 @@
+"""What is said, and tried again, where Redis is out of reach, out of memory, or holds as much as may wait."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import structlog
+from redis.exceptions import OutOfMemoryError, RedisError
+
+from service.engines.pace import retry_after_s
+from service.engines.rq.broker import Broker, Full
+from service.engines.rq.records import Record
+from service.errors import KeyReused, QueueFull, Unavailable
+
+#: How long a new job tries to reach Redis.
+_WITHIN_S: Final = 4.0
+
+_log = structlog.get_logger()
+
+
+async def enqueue(broker: Broker, entry: Record, *, most_waiting: int | None, elsewhere: int) -> bool:
+    """Put it in line; whether it was known before. Raises QueueFull, Unavailable, KeyReused."""
+    until = time.monotonic() + _WITHIN_S
+    while True:
+        try:
+            found = await broker.enqueue(entry, most_waiting=most_waiting, elsewhere=elsewhere)
+        except OutOfMemoryError:
+            if await _room_made(broker):
+                continue
+            raise Unavailable("the queue's Redis has no memory left for new work", retry_after_s=5) from None
+        except RedisError as error:
+            # Asked again under the same id: what was in line already stays there once.
+            if time.monotonic() > until:
+                _log.error("the queue cannot be reached", redis=broker.shown, error=said(error))
+                raise Unavailable("the queue cannot be reached", retry_after_s=5) from None
+            await asyncio.sleep(0.2)
+            continue
+        if isinstance(found, Full):
+            many = f"{found.waiting} grades are waiting, as many"
+            much = f"grades of {found.held_bytes // 2**20} MiB are waiting, as much"
+            raise QueueFull(
+                f"{much if found.held_bytes else many} as may",
+                retry_after_s=retry_after_s(found.waiting, found.workers, found.mean_busy_s),
+            )
+        if found is not None and found.fingerprint != entry.fingerprint:
+            raise KeyReused()
+        return found is not None
+
+
+async def _room_made(broker: Broker) -> bool:
+    """Whether results that workers keep for each other have made room."""
+    try:
+        return await broker.drop_verdicts() > 0
+    except RedisError:
+        return False
+
+
+@contextlib.contextmanager
+def reachable() -> Iterator[None]:
+    """Raises Unavailable where Redis is not."""
+    try:
+        yield
+    except RedisError:
+        raise Unavailable("the queue cannot be reached", retry_after_s=5) from None
+
+
+def said(error: RedisError) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,162 @@
+"""Labels: their two forms, what they ask for, and that every mistake names its field."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rl_client.errors import BadLabel
+from rl_client.labels import Label, named, parse_label
+from service.contract import LimitOverrides, Verdict
+from tests.rl_client.results import PROBLEM, graded, unrun
+
+AC = Verdict.ACCEPTED
+WA = Verdict.WRONG_ANSWER
+TLE = Verdict.TIME_LIMIT
+
+
+def test_a_problems_id_is_a_label() -> None:
+    assert parse_label(PROBLEM) == Label(problem=PROBLEM)
+    assert parse_label(f" {PROBLEM}\n") == Label(problem=PROBLEM)
+
+
+def test_json_says_more_as_text_or_as_what_it_holds() -> None:
+    fields = {
+        "problem": PROBLEM,
+        "reward": "ladder:2=0.5,inf=0.5",
+        "empty": "next",
+        "fault": "retry",
+        "scale": [0.1, 0.9],
+        "format_error": -1,
+        "compile_error": -0.5,
+        "language": "cpp",
+        "extraction": "tagged",
+        "limits": {"cpu_s": 4.0},
+        "time_factor": 2.5,
+        "length_unit": "chars",
+    }
+    label = parse_label(json.dumps(fields))
+    assert label == parse_label(fields)
+    assert (label.scale, label.format_error, label.limits) == ((0.1, 0.9), -1.0, LimitOverrides(cpu_s=4.0))
+
+
+def test_what_a_label_leaves_out_is_as_the_trainers_defaults_have_it() -> None:
+    defaults = {"reward": "r_k:2", "language": "cpp"}
+    assert parse_label(PROBLEM, defaults) == Label(problem=PROBLEM, reward="r_k:2", language="cpp")
+    assert parse_label({"problem": PROBLEM, "reward": "r_inf"}, defaults).reward == "r_inf"
+
+
+@pytest.mark.parametrize(
+    ("label", "field", "words"),
+    [
+        (None, None, "neither the id of a problem, nor a JSON object, but nothing"),
+        (7, None, "but int"),
+        ([PROBLEM], None, "but list"),
+        ("[]", "problem", ""),
+        ("", "problem", ""),
+        ("two-sum", "problem", ""),
+        ("sha256:" + "0" * 63, "problem", ""),
+        ("{", None, "not JSON"),
+        ('{"a":' * 100_000, None, "not JSON"),
+        ("{}", "problem", "Field required"),
+        (f'{{"problem": "{PROBLEM}", "problem": "{PROBLEM}"}}', None, "the field 'problem' is there twice"),
+        ({"problem": PROBLEM, "rewards": "r_inf"}, "rewards", ""),
+        ({"problem": PROBLEM, "reward": "r_j:3"}, "reward", "no reward is called 'r_j'; there are r_inf, r_k"),
+        ({"problem": PROBLEM, "reward": 3}, "reward", ""),
+        ({"problem": PROBLEM, "empty": "zero"}, "empty", ""),
+        ({"problem": PROBLEM, "fault": "ignore"}, "fault", ""),
+        ({"problem": PROBLEM, "fault": True}, "fault", ""),
+        ({"problem": PROBLEM, "scale": [0, 1, 2]}, "scale", ""),
+        (f'{{"problem": "{PROBLEM}", "format_error": NaN}}', "format_error", "not finite"),
+        ({"problem": PROBLEM, "compile_error": "-1"}, "compile_error", ""),
+        ({"problem": PROBLEM, "language": ""}, "language", ""),
+        ({"problem": PROBLEM, "limits": {"cpu_s": 0}}, "limits.cpu_s", ""),
+        ({"problem": PROBLEM, "limits": {"cpus": 1}}, "limits.cpus", ""),
+        ({"problem": PROBLEM, "time_factor": 0}, "time_factor", ""),
+        ({"problem": PROBLEM, "length_unit": "words"}, "length_unit", ""),
+    ],
+)  # fmt: skip
+def test_a_mistake_names_its_field(label: object, field: str | None, words: str) -> None:
+    with pytest.raises(BadLabel) as bad:
+        parse_label(label)
+    assert bad.value.field is not None if field is not None else bad.value.field is None
+    assert (bad.value.field or "").startswith(field or "")
+    assert words in bad.value.reason
+    assert str(bad.value).startswith("label: " if field is None else f"label.{field}")
+    assert "\n" not in str(bad.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["r_inf", "r_k:3", "ladder:1=0.25,3=0.25,inf=0.5", "fraction", "log_progress", "two_gate", "collapsed"]
+)
+def test_rewards_go_by_the_names_that_they_have(name: str) -> None:
+    assert named(name).name == name
+
+
+def test_a_speed_reward_may_have_a_reference() -> None:
+    fast = graded((4, AC), cpu_s=(0.1,))
+    assert named("two_gate:0.2")(fast) == pytest.approx(0.5)
+    assert named("collapsed:0.2")(fast) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("", "no reward is called ''"),
+        ("R_3", "no reward is called"),
+        ("r_k", "lacks what belongs behind the colon, as in r_k:3"),
+        ("r_k:", "lacks what belongs"),
+        ("r_inf:", "lacks what belongs"),
+        ("r_k:0", "from 1 on"),
+        ("r_k:-1", "no whole number"),
+        ("r_k:3.0", "no whole number"),
+        ("r_k:²", "no whole number"),
+        ("r_inf:3", "takes nothing behind a colon"),
+        ("ladder:1", "a rung is written as"),
+        ("ladder:1=a", "'a' is no number"),
+        ("ladder:1=nan", "not finite"),
+        ("ladder:1=0.5,1=0.5", "there twice"),
+        ("ladder:1=0.5,2=0.6", "add up to 1.1"),
+        ("two_gate:fast", "no number"),
+        ("two_gate:-1", "more than the start-up"),
+    ],
+)
+def test_a_name_that_is_none(name: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        named(name)
+
+
+def test_a_label_is_a_whole_reward() -> None:
+    label = parse_label({"problem": PROBLEM, "reward": "r_k:2", "scale": "signed", "format_error": -2, "fault": 0.5})
+    reward = label.reward_of_result()
+    results = [
+        graded((4, AC), (400, TLE)),
+        graded((4, WA), (400, AC)),
+        unrun("compile_error", 4, 400),
+        unrun("format_error", 4, 400),
+        graded((4, AC), (400, Verdict.INTERNAL_ERROR)),
+    ]
+    assert [reward(result) for result in results] == [1, -1, -1, -2, 0.5]
+
+
+def test_scale_leaves_rewards_that_are_signed_as_they_are() -> None:
+    for name in ("two_gate", "collapsed"):
+        reward = parse_label({"problem": PROBLEM, "reward": name, "scale": "signed"}).reward_of_result()
+        assert reward(graded((4, WA))) == -1
+
+
+def test_tests_are_skipped_where_the_reward_does_without_them() -> None:
+    stops = {
+        name: parse_label({"problem": PROBLEM, "reward": name}).request("x").stop
+        for name in ("r_inf", "r_k:3", "log_progress", "two_gate", "fraction")
+    }
+    assert stops == {
+        "r_inf": "first_failure", "r_k:3": "first_failure", "log_progress": "first_failure",
+        "two_gate": "first_failure", "fraction": "never",
+    }  # fmt: skip
+
+
+def test_half_of_a_surrogate_pair_in_an_answer_is_no_mistake_of_the_label() -> None:
+    request = parse_label(PROBLEM).request("a\ud800b", id="x")
+    assert (request.completion, request.id) == ("a?b", "x")

@@ -1,0 +1,306 @@
+"""What a test script cannot have where the program runs in another cell: named, rather than laid to a right program.
+
+And what it can, although the program is elsewhere: coroutines, and functions that are known by their names.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox.judge import Judge
+from tests.sandbox.scripting import on_script
+
+pytestmark = pytest.mark.jail
+
+ASKS = "def f():\n    return int(input())\n"
+TELLS = "def f():\n    print('told')\n"
+READS = "def f(path):\n    with open(path) as file:\n        return file.read()\n"
+WRITES = "def f(path):\n    with open(path, 'w') as file:\n        file.write('1')\n"
+
+#: name -> (program, script, runner, what is not covered); each program is right.
+UNCOVERED: dict[str, tuple[str, str, str, str]] = {
+    "stdout taken": (
+        TELLS,
+        "import contextlib, io\nout = io.StringIO()\nwith contextlib.redirect_stdout(out):\n    f()\n"
+        "assert out.getvalue() == 'told\\n'\n",
+        "exec",
+        "sys.stdout of its own for the program",
+    ),
+    "stdin given": (
+        ASKS,
+        "import io, sys\nfrom solution import f\ndef test():\n    sys.stdin = io.StringIO('3')\n    assert f() == 3\n",
+        "pytest",
+        "sys.stdin of its own for the program",
+    ),
+    "a builtin replaced": (
+        ASKS,
+        "import builtins\nbuiltins.input = lambda: '3'\nassert f() == 3\n",
+        "exec",
+        "builtins.input of its own for the program",
+    ),
+    "a patch": (
+        ASKS,
+        "from unittest.mock import patch\nfrom solution import f\n"
+        "def test():\n    with patch('builtins.input', return_value='3'):\n        assert f() == 3\n",
+        "pytest",
+        "unittest.mock.patch",
+    ),
+    "a patch by decorator, of unittest": (
+        ASKS,
+        "import unittest\nfrom unittest import mock\nclass T(unittest.TestCase):\n"
+        "    @mock.patch('builtins.input', return_value='3')\n    def test(self, _): self.assertEqual(f(), 3)\n"
+        "if __name__ == '__main__':\n    unittest.main()\n",
+        "exec",
+        "unittest.mock.patch",
+    ),
+    "a patched dict": (
+        "import os\ndef f():\n    return os.environ['N']\n",
+        "import os\nfrom unittest.mock import patch\nfrom solution import f\n"
+        "@patch.dict(os.environ, {'N': '3'})\ndef test(): assert f() == '3'\n",
+        "pytest",
+        "unittest.mock.patch",
+    ),
+    "a file to be read": (
+        READS,
+        "from solution import f\ndef test(tmp_path):\n    path = tmp_path / 'given'\n    path.write_text('1')\n"
+        "    assert f(str(path)) == '1'\n",
+        "pytest",
+        "files of its own for the program",
+    ),
+    "a file beside the test": (
+        READS,
+        "open('given', 'w').write('1')\nassert f(path='given') == '1'\n",
+        "exec",
+        "files of its own for the program",
+    ),
+    "a file to be written": (
+        WRITES,
+        "from solution import f\ndef test(tmp_path):\n    path = f'{tmp_path}/made'\n    f(path)\n"
+        "    assert open(path).read() == '1'\n",
+        "pytest",
+        "files of its own for the program",
+    ),
+    "a file of the program's": (
+        WRITES,
+        "f('made')\nassert open('made').read() == '1'\n",
+        "exec",
+        "files of the program's",
+    ),
+}
+
+POINT = "import dataclasses\n@dataclasses.dataclass\nclass P:\n    x: int\n    def twice(self): return 2 * self.x\n"
+LOOKS = {
+    "inspect.isfunction": "inspect.isfunction(P(1).twice) or inspect.ismethod(P(1).twice)",
+    "inspect.signature": "list(inspect.signature(P).parameters) == ['x']",
+    "inspect.getsource": "'2 *' in inspect.getsource(P)",
+    "dataclasses.asdict": "dataclasses.asdict(P(1)) == {'x': 1}",
+    "dataclasses.is_dataclass": "dataclasses.is_dataclass(P)",
+    "dataclasses.replace": "dataclasses.replace(P(1), x=2).x == 2",
+}
+UNCOVERED |= {
+    name: (POINT, f"import dataclasses, inspect\nassert {look}\n", "exec", f"{name} of the program's")
+    for name, look in LOOKS.items()
+} | {
+    "async with": (
+        "class C:\n    async def __aenter__(self): return 1\n    async def __aexit__(self, *_): pass\n",
+        "import asyncio\nasync def enter():\n    async with C() as one: return one\nassert asyncio.run(enter()) == 1\n",
+        "exec",
+        "async with and async for on the program's objects",
+    ),
+    "async for": (
+        "async def f():\n    yield 1\n",
+        "import asyncio\nasync def ones(): return [one async for one in f()]\nassert asyncio.run(ones()) == [1]\n",
+        "exec",
+        "async with and async for on the program's objects",
+    ),
+    "a class made from the program's": (
+        "class Shape:\n    def double(self): return 2 * self.area()\n",
+        "from solution import Shape\nclass Square(Shape):\n    def area(self): return 4\n"
+        "def test(): assert Square().double() == 8\n",
+        "pytest",
+        "classes of its own, made from the program's",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNCOVERED)
+def test_no_right_program_is_wrong_for_what_is_not_covered(judge: Judge, what: str) -> None:
+    source, script, runner, lacks = UNCOVERED[what]
+    result = on_script(judge, source, script, runner)
+    assert (result.verdict.value, result.message) == (
+        "checker_error",
+        f"the test needs what is not covered: {lacks}",
+    ), result.checker_message
+
+
+def test_an_async_test_that_fails_fails(judge: Judge) -> None:
+    script = "from solution import f\nasync def test(): assert await f(3) == 40\n"
+    assert on_script(judge, "async def f(x): return 39\n", script, "pytest").verdict.value == "wrong_answer"
+
+
+def test_a_name_that_a_suite_does_not_import_is_no_fault_of_the_programs(judge: Judge) -> None:
+    result = on_script(judge, READS, "def test(): assert f('x') == 1\n", "pytest")
+    assert (result.verdict.value, result.message) == (
+        "checker_error",
+        "the test uses a name of the program's that it does not import",
+    )
+
+
+#: name -> (program, script, runner)
+COVERED: dict[str, tuple[str, str, str]] = {
+    "what is replaced while the program is not asked": (
+        "def f():\n    return 3\n",
+        "import contextlib, io\nn = f()\nwith contextlib.redirect_stdout(io.StringIO()) as out:\n    print(n)\n"
+        "assert out.getvalue() == '3\\n'\n",
+        "exec",
+    ),
+    "a mock that is no patch": (
+        "def f(g):\n    return g(3)\n",
+        "from unittest.mock import Mock\ng = Mock(return_value=4)\nassert f(g) == 4\ng.assert_called_once_with(3)\n",
+        "exec",
+    ),
+    "texts that name no file": (
+        "def f(text):\n    return text\n",
+        "for text in ('', '.', '..', '/', '/tmp', '/usr/bin', 'test.txt', 'a/b', '\\0', '\\ud800', 'x' * 999, '~'):\n"
+        "    assert f(text) == text\n",
+        "exec",
+    ),
+    "coroutines": (
+        "import asyncio\nasync def f(x):\n    await asyncio.sleep(0)\n    if x < 0: raise ValueError\n    return [x]\n"
+        "class A:\n    async def f(self, x):\n        return await f(x)\n",
+        "import asyncio\nfrom solution import A, f\nimport pytest\n"
+        "def test():\n    assert asyncio.run(f(3)) == [3] and asyncio.run(A().f(4)) == [4]\n"
+        "    async def both(): return await asyncio.gather(f(1), f(2))\n"
+        "    assert asyncio.run(both()) == [[1], [2]]\n"
+        "    with pytest.raises(ValueError):\n        asyncio.run(f(-1))\n",
+        "pytest",
+    ),
+    "async tests": (
+        "async def f(x):\n    return x\n",
+        "import pytest, unittest\nfrom solution import f\n"
+        "@pytest.mark.asyncio\nasync def test_marked(): assert await f(3) == 3\n"
+        "class TestMore:\n    async def test_method(self): assert await f([]) == []\n"
+        "class T(unittest.IsolatedAsyncioTestCase):\n"
+        "    async def test(self): self.assertEqual(await f(3), 3)\n",
+        "pytest",
+    ),
+    "copies": (
+        POINT,
+        "import copy, pickle\np = P(1)\nshallow, deep, many = copy.copy(p), copy.deepcopy(p), copy.deepcopy([p, p])\n"
+        "assert p == shallow == deep == many[0] == pickle.loads(pickle.dumps(p))\n"
+        "assert shallow is not p and deep is not p and many[0] is many[1]\n"
+        "p.x, p.y = 2, [3]\nassert (shallow.x, deep.x, many[0].x) == (1, 1, 1)\n"
+        "assert (vars(p), vars(deep), p.__dict__['y']) == ({'x': 2, 'y': [3]}, {'x': 1}, [3])\n",
+        "exec",
+    ),
+    "what attributes and items hold, changed by the test": (
+        "import asyncio\nLEVELS = []\ndef levels(): return LEVELS\nasync def later(): return 1\n"
+        "class Node:\n    def __init__(self, value):\n"
+        "        self.value, self.children, self.seen, self.later = value, [], {'at': [[0], {1}]}, [later()]\n"
+        "    def depth(self): return 1 + max([child.depth() for child in self.children], default=0)\n"
+        "    def __getitem__(self, name): return self.seen[name]\n"
+        "    @property\n    def copied(self): return [*self.children]\n",
+        "import asyncio, solution\nnodes = [Node(n) for n in range(20)]\n"
+        "for above, below in zip(nodes, nodes[1:]): above.children.append(below)\n"
+        "top, held = nodes[0], nodes[0].children\n"
+        "assert top.depth() == 20 and held is top.children and held[0] is nodes[1]\n"
+        "held.append(leaf := Node(-1))\nassert [one.value for one in top.children] == [1, -1]\n"
+        "held.remove(nodes[1])\nassert top.depth() == 2 and held == [leaf]\n"
+        "top.copied.clear()\nassert top.depth() == 2 and len(top.copied) == 1\n"
+        "top.seen['at'][0].append(5)\ntop['at'][1].add(6)\ndel leaf.seen['at']\n"
+        "assert (top.seen, top['at'], leaf.seen) == ({'at': [[0, 5], {1, 6}]}, [[0, 5], {1, 6}], {})\n"
+        "solution.LEVELS.append(3)\nassert levels() == [3]\n"
+        "assert asyncio.run(asyncio.wait_for(top.later[0], 1)) == 1\n",
+        "exec",
+    ),
+    "dicts with defaults": (
+        "from collections import defaultdict\ndef f(given):\n    given['b'].append(1)\n"
+        "    return defaultdict(int, a=1)\n"
+        "def g():\n    return defaultdict(lambda: 3, a=1)\n",
+        "from collections import defaultdict\ngiven = defaultdict(list)\nfound = f(given)\n"
+        "assert given == {'b': [1]} and given['c'] == [] and found['a'] == 1 and found['z'] == 0\n"
+        "assert g() == {'a': 1}\n",
+        "exec",
+    ),
+    "iterators that builtins make": (
+        "def f(x):\n"
+        "    return map(str, x), zip(x, x), filter(None, x), enumerate(x), reversed(x), iter({1: 2}.items())\n",
+        "assert [list(one) for one in f([0, 1])] == [\n"
+        "    ['0', '1'], [(0, 0), (1, 1)], [1], [(0, 0), (1, 1)], [1, 0], [(1, 2)]]\n"
+        "assert next(f([5])[0]) == '5' and f([1])[1] != [(1, 1)]\n",
+        "exec",
+    ),
+    "integers of any length": (
+        "def f(x): return [x * x, -x, {x}]\n",
+        "big = 10 ** 5000\nassert f(big) == [big * big, -big, {big}] and f(10 ** 4000 - 1)[1] == 1 - 10 ** 4000\n",
+        "exec",
+    ),
+    "times and zones": (
+        "import datetime\ndef f(x): return x + datetime.timedelta(hours=1), x.timetz() == x.time(), x.time()\n",
+        "import datetime as d\nhere = d.datetime(2020, 1, 2, 3, tzinfo=d.timezone(d.timedelta(hours=-5, minutes=30)))\n"
+        "assert f(here) == (here.replace(hour=4), False, d.time(3)) and f(here)[0].utcoffset() == here.utcoffset()\n"
+        "assert f(here.replace(tzinfo=None)) == (d.datetime(2020, 1, 2, 4), True, d.time(3))\n",
+        "exec",
+    ),
+    "what raises hands out, as text": (
+        "class E(ValueError): pass\ndef f(): raise E('why not')\n",
+        "import pytest\nfrom solution import E, f\ndef test():\n    with pytest.raises(E) as caught: f()\n"
+        "    assert 'why not' in str(caught) and str(caught.value) == 'why not'\n",
+        "pytest",
+    ),
+    "classes of exceptions as arguments": (
+        "class E(Exception): pass\ndef f(g, kinds):\n    try: return g()\n    except kinds: return 'caught'\n"
+        "def fails(): raise E\n",
+        "def own(): raise ValueError\n"
+        "assert f(fails, E) == f(fails, (KeyError, E)) == f(own, ValueError) == 'caught'\n",
+        "exec",
+    ),
+    "generators": (
+        "def f(n): yield from range(n)\n",
+        "import inspect, types\nassert isinstance(f(3), types.GeneratorType) and inspect.isgenerator(f(3))\n"
+        "assert not inspect.isgenerator(f) and list(f(3)) == [0, 1, 2]\n",
+        "exec",
+    ),
+    "looks at what is the test's own": (
+        "def f(x): return x\n",
+        "import dataclasses, inspect\n@dataclasses.dataclass\nclass Own:\n    x: int\ndef own(a): return f(a)\n"
+        "assert dataclasses.asdict(Own(f(1))) == {'x': 1} and list(inspect.signature(own).parameters) == ['a']\n",
+        "exec",
+    ),
+    "decorators": (
+        "import functools\nclass A:\n    'An a.'\nclass B: pass\n"
+        "def counted(g):\n    'Counts.'\n    @functools.wraps(g)\n    def inner(*args):\n        inner.count += 1\n"
+        "        return g(*args)\n    inner.count = 0\n    return inner\n",
+        "@counted\ndef add(x, y):\n    '''Adds.'''\n    return x + y\n"
+        "assert add(1, 2) == 3 and add(2, 2) == 4 and add.count == 2\n"
+        "assert add.__name__ == 'add' and add.__doc__ == 'Adds.' and counted.__doc__ == 'Counts.'\n"
+        "assert A.__doc__ == A().__doc__ == 'An a.' and B.__doc__ is None\n",
+        "exec",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", COVERED)
+def test_what_is_covered_although_the_program_is_elsewhere(judge: Judge, what: str) -> None:
+    result = on_script(judge, *COVERED[what])
+    assert (result.verdict.value, result.message, result.checker_message) == ("accepted", "", "")
+
+
+@pytest.mark.parametrize(
+    ("source", "script"),
+    [
+        ("async def f(x): return 39\n", "assert f(3) == 40\n"),
+        (
+            "async def f(x): return 39\n",
+            "import unittest\nclass T(unittest.IsolatedAsyncioTestCase):\n"
+            "    async def test(self): assert await f(3) == 40\nunittest.main()\n",
+        ),
+        ("async def f(x): return 39\n", "import asyncio\nassert asyncio.run(f(3)) == 40\n"),
+        ("async def g(): return 0\ndef f(x): return g()\n", "assert abs(f(3) - 40) < 1e-6\n"),
+        ("async def g(): return 0\ndef f(x): return g()\n", "assert not f(3)\n"),
+        ("async def g(): return 0\ndef f(x): return g()\n", "assert 40 in f(3)\n"),
+        ("async def g(): return 0\ndef f(x): return g()\n", "assert len(f(3)) == 40\n"),
+    ],
+)
+def test_a_coroutine_is_nothing_that_is_expected(judge: Judge, source: str, script: str) -> None:
+    assert on_script(judge, source, script).verdict.value == "wrong_answer"

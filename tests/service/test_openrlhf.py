@@ -1,0 +1,139 @@
+"""`POST /openrlhf/reward`: rewards as OpenRLHF asks for them, from both engines, whatever the queue and the labels."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from rl_client.encoded import EncodedProblem
+from service.contract import PythonChecker, StdioProblem, StdioTest
+from tests.conftest import Serve
+
+pytestmark = pytest.mark.jail
+
+DOUBLE = StdioProblem(
+    kind="stdio", tests=tuple(StdioTest(input=f"{'1' * size}\n", output=f"{'2' * size}\n") for size in (1, 20, 300))
+)
+#: Fails on whatever it is given, the expected answer as well.
+BROKEN = DOUBLE.model_copy(update={"checker": PythonChecker(type="python", source="raise SystemExit(9)")})
+
+PROMPT = "<|im_start|>user\nDouble a number.<|im_end|>\n<|im_start|>assistant\n"
+RIGHT = "```python\nprint(2 * int(input()))\n```<|im_end|>"
+SMALL_ONLY = "```python\nx = input()\nprint(2 * int(x) if len(x) < 100 else 0)\n```<|im_end|>"
+NOTHING = "I cannot.<|im_end|>"
+
+
+def stored(url: str, problem: StdioProblem) -> str:
+    answer = httpx.put(f"{url}/problems", content=EncodedProblem.of(problem).content, timeout=60)
+    assert answer.status_code in (200, 201), answer.text
+    identifier: str = answer.json()["id"]
+    return identifier
+
+
+def body(*answers: str, label: object) -> dict[str, Any]:
+    count = len(answers)
+    return {"query": [PROMPT + one for one in answers], "prompts": [PROMPT] * count, "labels": [label] * count}
+
+
+def ask(url: str, sent: object) -> httpx.Response:
+    return httpx.post(f"{url}/openrlhf/reward", json=sent, timeout=120)
+
+
+def test_answers_have_rewards_scores_and_logs(grader_url: str) -> None:
+    label = {"problem": stored(grader_url, DOUBLE), "reward": "r_k:2", "scale": "signed", "format_error": -2.0}
+    answer = ask(grader_url, body(RIGHT, SMALL_ONLY, NOTHING, label=label))
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    told = answer.json()
+    assert list(told) == ["rewards", "scores", "extra_logs"]
+    assert (told["rewards"], told["scores"]) == ([1.0, 1.0, -2.0], [1.0, 1.0, 0.0])
+    assert told["extra_logs"]["rkgrade_R_inf"] == [1.0, 0.0, 0.0]
+    assert told["extra_logs"]["rkgrade_format_error"] == [0.0, 0.0, 1.0]
+    alone = ask(grader_url, body(NOTHING, label=label["problem"])).json()
+    assert alone["rewards"] == [0.0]
+    assert list(alone["extra_logs"]) == list(told["extra_logs"])
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "field"),
+    [
+        ({"prompts": []}, 422, "prompts"),
+        ({"labels": [1, 2]}, 422, "labels"),
+        ({"query": []}, 422, "query"),
+        ({"query": ["no prompt"]}, 422, "query[0]"),
+        ({"labels": [None]}, 422, "labels[0]"),
+        ({"labels": ["two-sum"]}, 422, "labels[0].problem"),
+        ({"labels": ["sha256:" + "0" * 64]}, 404, "labels[0].problem"),
+        ({"reward": "r_j"}, 422, "labels[0].reward"),
+        ({"language": "cobol"}, 422, "labels[0].language"),
+        ({"reward": "r_k:1", "problem": "no short test"}, 422, "labels[0].empty"),
+    ],
+)
+def test_a_mistake_names_its_field(grader_url: str, change: dict[str, Any], status: int, field: str) -> None:
+    label: dict[str, Any] = {"problem": stored(grader_url, DOUBLE)}
+    sent = body(RIGHT, label=label)
+    for name, value in change.items():
+        (sent if name in sent else label)[name] = value
+    if label["problem"] == "no short test":
+        label["problem"] = stored(grader_url, DOUBLE.model_copy(update={"tests": DOUBLE.tests[2:]}))
+
+    answer = ask(grader_url, sent)
+
+    assert (answer.status_code, answer.json()["field"]) == (status, field), answer.text
+
+
+def test_a_fault_of_the_graders_is_an_error_unless_the_label_says_what_it_is_worth(grader_url: str) -> None:
+    problem = stored(grader_url, BROKEN)
+    answer = ask(grader_url, body(RIGHT, label=problem))
+    assert (answer.status_code, "the grader failed at this program: checker_error" in answer.text) == (500, True)
+    assert ask(grader_url, body(RIGHT, label={"problem": problem, "fault": 0.25})).json()["rewards"] == [0.25]
+
+
+async def many(url: str, count: int, at_once: int, label: object) -> list[httpx.Response]:
+    """As OpenRLHF does: each request over a connection of its own, one sample in each."""
+    turn = asyncio.Semaphore(at_once)
+
+    async def one(number: int) -> httpx.Response:
+        async with turn, httpx.AsyncClient(timeout=180, verify=False) as client:
+            return await client.post(
+                f"{url}/openrlhf/reward", json=body(SMALL_ONLY if number % 2 else RIGHT, label=label)
+            )
+
+    return await asyncio.gather(*(one(number) for number in range(count)))
+
+
+def test_a_thousand_rewards_256_at_once_are_all_there(grader_url: str) -> None:
+    answers = asyncio.run(many(grader_url, 1000, 256, stored(grader_url, DOUBLE)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert [answer.json()["rewards"] for answer in answers] == [[1.0], [0.0]] * 500
+
+
+def test_a_full_queue_is_waited_for(serve: Serve) -> None:
+    with serve("--workers", "1", "--queue-size", "1", "--languages", "python") as server:
+        answers = asyncio.run(many(server.url, 60, 60, stored(server.url, DOUBLE)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert [answer.json()["rewards"] for answer in answers] == [[1.0], [0.0]] * 30
+
+
+def test_whoever_waits_for_room_is_let_in_in_order(serve: Serve) -> None:
+    slow = "```python\nimport time\ntime.sleep(0.5)\nprint(2 * int(input()))\n```"
+    ended: list[int] = []
+
+    async def all_of_them(url: str, label: object) -> None:
+        async def one(client: httpx.AsyncClient, number: int) -> None:
+            # Each comes after the one before it, while that one or an earlier one still runs.
+            await asyncio.sleep(0.15 * number)
+            sent = body(slow.replace("import", f"# {number}\nimport"), label=label)
+            assert (await client.post(f"{url}/openrlhf/reward", json=sent)).json()["rewards"] == [1.0]
+            ended.append(number)
+
+        async with httpx.AsyncClient(timeout=180) as client:
+            await asyncio.gather(*(one(client, number) for number in range(12)))
+
+    with serve("--workers", "1", "--queue-size", "1", "--languages", "python") as server:
+        problem = DOUBLE.model_copy(update={"tests": DOUBLE.tests[:1]})
+        asyncio.run(all_of_them(server.url, stored(server.url, problem)))
+    assert ended == list(range(12))
