@@ -99,9 +99,15 @@ def serve(
         )
     except OSError as error:
         options.stop(options.GRADER_ERROR, str(error))
-    _announce(settings, engine, listener)
     application = create_app(settings, engine, metrics, tokens, rewarding())
-    server = DrainingServer(application, engine, settings, descriptors, None if tokens is None else tokens.reload)
+    server = DrainingServer(
+        application,
+        engine,
+        settings,
+        descriptors,
+        on_started=lambda: _announce(settings, engine, listener),
+        on_hangup=None if tokens is None else tokens.reload,
+    )
     asyncio.run(server.serve(sockets=[listener]))
 
 
@@ -121,10 +127,12 @@ class DrainingServer(uvicorn.Server):
         engine: Engine,
         settings: Settings,
         descriptors: int,
-        on_hangup: Callable[[], None] | None,
+        *,
+        on_started: Callable[[], None] = lambda: None,
+        on_hangup: Callable[[], None] | None = None,
     ) -> None:
-        """`descriptors`: how many files this process may open. `on_hangup`: what SIGHUP asks for; without it, it ends
-        the process as ever.
+        """`descriptors`: how many files this process may open. `on_started`: called once the door is open. `on_hangup`:
+        what SIGHUP asks for; without it, it ends the process as ever.
         """
         super().__init__(
             uvicorn.Config(
@@ -144,6 +152,7 @@ class DrainingServer(uvicorn.Server):
         )
         self._engine = engine
         self._drain_timeout_s = settings.drain_timeout_s
+        self._on_started = on_started
         self._on_hangup = on_hangup
         self._draining: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop
@@ -160,6 +169,8 @@ class DrainingServer(uvicorn.Server):
         # asyncio has one number for what is kept and for what is accepted at once.
         for listener in sockets or ():
             listener.listen(BACKLOG)
+        if self.started:
+            self._on_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._loop.call_soon_threadsafe(self._end)

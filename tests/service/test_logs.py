@@ -43,7 +43,7 @@ def test_traces_hold_no_values_of_variables(log_format: str) -> None:
 
 def test_that_it_drains_is_told_in_nobodys_name_whatever_the_signal_came_into(tmp_path: Path) -> None:
     async def scenario() -> None:
-        server = DrainingServer(FastAPI(), idle_engine(tmp_path), Settings(data_dir=tmp_path), 1024, None)
+        server = DrainingServer(FastAPI(), idle_engine(tmp_path), Settings(data_dir=tmp_path), 1024)
         serving = asyncio.create_task(server.serve())
         async with asyncio.timeout(20):
             while not server.started:
