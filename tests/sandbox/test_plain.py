@@ -164,7 +164,7 @@ def test_a_result_that_is_made_to_cost_its_reader_costs_little(what: str, want: 
     started = time.process_time()
     assert check(text, want).verdict is Verdict.WRONG_ANSWER or what == "white space"
     # Python would need seconds, and gigabytes, to read any but the last two; a loaded host is no faster.
-    assert time.process_time() - started < 1.0
+    assert time.process_time() - started < 2.0
 
 
 SCALARS: list[object] = [
@@ -252,7 +252,12 @@ def test_large_data_cost_little(what: str) -> None:
     assert check(got + b"3]", want + b"3]", checker).verdict is Verdict.ACCEPTED
     if b"{" not in one:
         assert check(got + b"3]", want + b"4]", checker).verdict is Verdict.WRONG_ANSWER
-    assert time.process_time() - started < 1.0
+    taken = time.process_time() - started
+    # The measure of this machine's speed: Python's reading of the same, whose 2 million objects then wait to be freed.
+    started = time.process_time()
+    for text in (got + b"3]", want + b"3]"):
+        json.loads(text)
+    assert taken < 10 * (time.process_time() - started)
 
 
 def test_depth_is_no_danger() -> None:
