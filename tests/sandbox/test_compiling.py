@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -127,7 +128,8 @@ int main() {}
     ("tighter", "source", "message"),
     [
         ({"cpu_s": 1.0}, BOMB, "compiling took more than 1 s of CPU time"),
-        ({"wall_s": 0.5}, BOMB, "compiling took more than 0.5 s\n"),
+        # Where others took the core from it, it tries again for as long as it takes: for its CPU time, then.
+        ({"wall_s": 0.5, "cpu_s": 2.0}, BOMB, "compiling took more than (0.5 s\n|2 s of CPU time)"),
         ({"memory_bytes": 32 * MB}, b"#include <bits/stdc++.h>\nint main() {}\n", "compiling needed more than 32 MiB"),
     ],
     ids=["cpu", "wall", "memory"],
@@ -145,7 +147,7 @@ def test_a_failure_of_the_limits_is_told_and_not_kept(
     result = judge.judge(Submission(RUNS, "cpp", source, ROOMY)).compile
     assert result is not None
     assert not result.ok
-    assert result.message.startswith(message)
+    assert re.match(message, result.message)
     assert CompileCache(sandbox_config).get(cache_key(CPP, source)) is None
 
 
