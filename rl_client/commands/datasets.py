@@ -14,6 +14,7 @@ from rich.progress import Progress
 
 from rl_client.commands import sources
 from rl_client.commands.ending import GRADER_ERROR, SOME_SKIPPED, USAGE_ERROR, interruptible, stop
+from rl_client.commands.progress import bar_of_bytes
 from rl_client.commands.sources import Directories, Files, Limit, Offset, PresetOption, Split, Tests, TokenFile
 from rl_client.datasets import importing, kattis
 from rl_client.datasets.base import DatasetError, Reader, readers
@@ -127,7 +128,7 @@ def _import(
                 sink = stack.enter_context(GraderSink(to, token=token))
             elif out is not None:
                 sink = FileSink(stack.enter_context(Output(out)))
-            progress = stack.enter_context(sources.bar(console))
+            progress = stack.enter_context(bar_of_bytes(console))
             watcher = _Watcher(progress, total_bytes, mapping, skips)
             account = importing.run(candidates, sink, watcher)
     except DatasetError as error:

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import Progress
 from typer.core import TyperGroup
 
-from rl_client.commands import sources
 from rl_client.commands.ending import USAGE_ERROR, interruptible, stop
+from rl_client.commands.progress import bar_of_bytes
 from rl_client.merge.errors import CannotWrite, MergeError, OutputTaken
 from rl_client.merge.recipes import Recipe, alphas_of, distinct, of_alpha, of_weights
 
@@ -108,7 +108,7 @@ def average(
         stop(USAGE_ERROR, str(error))
     try:
         with interruptible("ended; what is whole is kept, and the same command goes on"), ExitStack() as stack:
-            watcher = _Watcher(stack.enter_context(sources.bar(console)))
+            watcher = _Watcher(stack.enter_context(bar_of_bytes(console)))
             if adapters and base is None:
                 outputs = concatenate([read_adapter(path) for path in adapters], recipes, out, watcher, allow or ())
             else:
@@ -136,7 +136,7 @@ def verify_(
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     lines: list[str] = []
     wrong = 0
-    with interruptible("ended"), sources.bar(console) as bar:
+    with interruptible("ended"), bar_of_bytes(console) as bar:
         watcher = _Watcher(bar)
         for folder in folders:
             try:

@@ -1,4 +1,4 @@
-"""What commands that read data sets share: the options that choose rows, the rows themselves, and how far they are."""
+"""What commands that read data sets share: the options that choose rows, and the rows themselves."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from rl_client import address
 from rl_client.commands.ending import USAGE_ERROR, stop
@@ -150,19 +148,6 @@ def grader(option: str, url: str) -> str:
         return address.checked(url, option)
     except ValueError as error:
         stop(USAGE_ERROR, str(error))
-
-
-def bar(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def _condition(text: str) -> tuple[str, str]:

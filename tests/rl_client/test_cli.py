@@ -37,6 +37,19 @@ def test_every_command_is_listed() -> None:
     assert [line.split()[0] for line in listed] == ["serve", "worker", "grade", "doctor", "import", "audit", "merge"]
 
 
+def test_a_group_of_commands_does_not_wait_for_the_others() -> None:
+    code = """
+import sys
+from rl_client.cli import main
+try:
+    main()
+except SystemExit:
+    print(sorted({"fastapi", "rl_client.audit", "rl_client.datasets", "service"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code, "merge", "verify", "x"], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_without_typer_the_extra_is_named() -> None:
     done = rkgrade("grade", without=("typer",))
     assert (done.returncode, done.stdout) == (2, "")
