@@ -15,13 +15,9 @@ import pytest
 from rl_client.async_client import AsyncGrader
 from rl_client.encoded import EncodedProblem
 from service.contract import StdioProblem, StdioTest
-from tests.rl_client.trainers.venvs import ROOT, python_with
+from tests.rl_client.trainers.trl_python import trl_python
+from tests.rl_client.trainers.venvs import ROOT
 from tests.serving import Server, metric
-
-PACKAGES = (
-    "torch==2.13.0+cpu", "transformers>=5.15,<5.25", "accelerate>=1.12,<2", "datasets>=4.7,<6", "jinja2",
-    "packaging>20.0", "httpx", "pydantic",
-)  # fmt: skip
 
 POLICY = Path(__file__).with_name("trl_policy.py")
 
@@ -49,7 +45,7 @@ SUBMIT = call("submit")
 @pytest.fixture(scope="module")
 def trl() -> Path:
     """A Python that has TRL 1.16."""
-    return python_with("trl", PACKAGES, "trl==1.16.0")
+    return trl_python()
 
 
 def train(trl: Path, url: str, folder: Path, words: list[str], labels: list[str], *flags: str) -> dict[str, Any]:
