@@ -36,7 +36,7 @@ def main() -> None:
 def build(called: str = "") -> typer.Typer:
     """The tree of commands. Needs the extra `cli`.
 
-    `called`: the name of a group of this package, which then is alone in it: what the others import takes most of a second.
+    `called`: the name of a group of this package, which then is alone in it: what others import takes most of a second.
     """
     import typer
 
