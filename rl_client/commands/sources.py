@@ -62,11 +62,13 @@ class Rows:
     def total_bytes(self) -> int:
         return sum(file.stat().st_size for file in self.files)
 
-    def candidates(self, *, submissions: bool = False) -> Generator[Candidate, None, None]:
-        """With `done_bytes` over all files. `submissions`: with the programs that the rows hold."""
+    def candidates(self, *, submissions: bool = False, statements: bool = False) -> Generator[Candidate, None, None]:
+        """With `done_bytes` over all files. `submissions`, `statements`: with those that the rows hold."""
         columns = (*self.reader.columns, *self.where)
         if submissions and self.reader.submissions is not None:
             columns += self.reader.submissions.columns
+        if statements and self.reader.statement is not None:
+            columns += self.reader.statement.columns
         behind = 0
         records = (record for file in self.files for record in read_rows(file, columns))
         at: Path | None = None
@@ -79,6 +81,7 @@ class Rows:
             offset=self.offset,
             limit=self.limit,
             submissions=submissions,
+            statements=statements,
         ):
             if at is not None and one.path != at:
                 behind += at.stat().st_size

@@ -11,6 +11,7 @@ from typing import Any
 from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.input_output import read_input_output
 from rl_client.datasets.row import Row
+from rl_client.datasets.statements import in_column
 from rl_client.datasets.submissions import Submission, SubmissionReader, solutions
 
 _CPU_S = 4.0
@@ -55,6 +56,8 @@ def submissions(row: Row) -> Iterator[Submission]:
 
 
 SUBMISSIONS = SubmissionReader(("solutions",), submissions)
+#: In APPS as in TACO.
+STATEMENT = in_column("question", "starter_code")
 
 READER = Reader(
     name="apps",
@@ -62,4 +65,5 @@ READER = Reader(
     columns=("problem_id", "input_output", "difficulty", "url"),
     read=read,
     submissions=SUBMISSIONS,
+    statement=STATEMENT,
 )

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from rl_client import datasets
 from rl_client.datasets.row import Row
+from rl_client.datasets.statements import Statement, StatementReader
 from rl_client.datasets.submissions import Submission, SubmissionReader
 from service.contract import PROBLEMS, Problem
 
@@ -48,6 +49,8 @@ class Entry:
     """What the set knows of it beside the problem: difficulty, source ..."""
     submissions: tuple[Submission, ...] = ()
     """Programs that the set says are right or wrong; read only where they are asked for."""
+    statement: Statement | None = None
+    """What a model is told of it; read only where it is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class Reader:
     """Of a set that keeps tests apart from its rows: further columns of a row, from the folder that holds them."""
     submissions: SubmissionReader | None = None
     """Of a set that has right, or wrong, programs in its rows."""
+    statement: StatementReader | None = None
+    """Of a set whose rows say what a model is to do."""
 
 
 def build(**fields: Any) -> Problem:

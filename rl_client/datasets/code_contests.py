@@ -11,6 +11,7 @@ from typing import Any
 from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.limits import memory_mb_of_bytes, seconds
 from rl_client.datasets.row import Row
+from rl_client.datasets.statements import in_column
 from rl_client.datasets.stdio import StdioTests, gradable, stdio_test
 from rl_client.datasets.submissions import Submission, SubmissionReader, submission
 
@@ -90,4 +91,5 @@ READER = Reader(
     ),
     read=read,
     submissions=SubmissionReader(("solutions", "incorrect_solutions"), submissions),
+    statement=in_column("description"),
 )

@@ -12,6 +12,7 @@ from typing import Any
 from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.limits import memory_mb, milliseconds
 from rl_client.datasets.row import Row, RowError
+from rl_client.datasets.statements import in_column
 from rl_client.datasets.stdio import gradable, stdio_test
 from rl_client.datasets.submissions import Submission, SubmissionReader, submission
 
@@ -73,4 +74,5 @@ READER = Reader(
     ),
     read=read,
     submissions=SubmissionReader(("correct_submissions", "incorrect_submissions"), submissions),
+    statement=in_column("description"),
 )

@@ -8,6 +8,7 @@ from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.calls import function_name
 from rl_client.datasets.evalplus import script_problem, suite
 from rl_client.datasets.row import Row
+from rl_client.datasets.statements import Statement, StatementReader
 from rl_client.datasets.submissions import Submission, SubmissionReader, solutions
 
 
@@ -24,10 +25,16 @@ def submissions(row: Row) -> Iterator[Submission]:
     return solutions([prompt + rest] if rest else [], "canonical_solution")
 
 
+def statement(row: Row) -> Statement:
+    """The prompt is code, which ends within a function."""
+    return Statement("Complete this function, as its docstring has it.", row.needed_text("prompt"))
+
+
 READER = Reader(
     name="humaneval-plus",
     title="HumanEval+ (evalplus/humanevalplus)",
     columns=("task_id", "entry_point", "test", "plus_input"),
     read=read,
     submissions=SubmissionReader(("prompt", "canonical_solution"), submissions),
+    statement=StatementReader(("prompt",), statement),
 )

@@ -130,15 +130,16 @@ def candidates_of(
     offset: int = 0,
     limit: int | None = None,
     submissions: bool = False,
+    statements: bool = False,
 ) -> Iterator[Candidate]:
     """Rows whose columns have the values `where` asks for; of these, `limit` at most from number `offset` on.
 
-    `folder` is where a reader with a `join` finds what belongs to its rows. `submissions` has those of each row read,
-    too.
+    `folder` is where a reader with a `join` finds what belongs to its rows. `submissions` and `statements` have those
+    of each row read, too.
     """
 
     def reading(load: Callable[[], dict[str, Any]]) -> Callable[[], Entry]:
-        return partial(_read, load, reader, preset, folder, submissions)
+        return partial(_read, load, reader, preset, folder, submissions, statements)
 
     matching = 0
     for record in records:
@@ -164,7 +165,12 @@ def _shown(value: Any) -> str:
 
 
 def _read(
-    load: Callable[[], dict[str, Any]], reader: Reader, preset: Preset, folder: Path | None, submissions: bool
+    load: Callable[[], dict[str, Any]],
+    reader: Reader,
+    preset: Preset,
+    folder: Path | None,
+    submissions: bool,
+    statements: bool,
 ) -> Entry:
     row = Row(load())
     if reader.join is not None and folder is not None:
@@ -172,6 +178,8 @@ def _read(
     entry = reader.read(row, preset)
     if submissions and reader.submissions is not None:
         entry = replace(entry, submissions=tuple(reader.submissions.read(row)))
+    if statements and reader.statement is not None:
+        entry = replace(entry, statement=reader.statement.read(row))
     return entry
 
 

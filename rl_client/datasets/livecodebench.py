@@ -16,6 +16,7 @@ from typing import Any
 from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.calls import function_name, gradable_calls, json_lines
 from rl_client.datasets.row import Row, RowError, parse_json
+from rl_client.datasets.statements import in_column
 from rl_client.datasets.stdio import gradable, stdio_test
 
 _CPU_S = 6.0
@@ -182,4 +183,5 @@ READER = Reader(
     title="LiveCodeBench (livecodebench/code_generation and code_generation_lite)",
     columns=("question_id", "public_test_cases", "private_test_cases", "metadata", *_LABELS),
     read=read,
+    statement=in_column("question_content", "starter_code"),
 )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.evalplus import script_problem, suite
 from rl_client.datasets.row import Row, RowError
+from rl_client.datasets.statements import Statement, StatementReader
 from rl_client.datasets.submissions import Submission, SubmissionReader, solutions
 
 _DEFINED = re.compile(r"^def[ \t]+(\w+)", re.MULTILINE)
@@ -39,10 +40,20 @@ def submissions(row: Row) -> Iterator[Submission]:
     return solutions([text] if text else [], "code")
 
 
+def statement(row: Row) -> Statement:
+    """The sentence, and the first of the basic assertions, which alone names the function."""
+    tests = [line for line in row.items("test_list") if isinstance(line, str)]
+    if not tests:
+        raise row.fault("test_list", "names no function")
+    text = f"{row.needed_text('prompt').rstrip()}\n\nYour function is to pass this test:\n\n{tests[0].strip()}"
+    return Statement(text)
+
+
 READER = Reader(
     name="mbpp-plus",
     title="MBPP+ (evalplus/mbppplus)",
     columns=("task_id", "code", "source_file", "test_list", "test", "plus_input"),
     read=read,
     submissions=SubmissionReader((), submissions),
+    statement=StatementReader(("prompt",), statement),
 )

@@ -5,7 +5,7 @@ Source: the columns of the published files, and the grader in github.com/FlagOpe
 
 from __future__ import annotations
 
-from rl_client.datasets.apps import SUBMISSIONS, judging
+from rl_client.datasets.apps import STATEMENT, SUBMISSIONS, judging
 from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.input_output import read_input_output
 from rl_client.datasets.limits import memory_mb, seconds
@@ -40,4 +40,5 @@ READER = Reader(
     columns=("input_output", "time_limit", "memory_limit", *_LABELS),
     read=read,
     submissions=SUBMISSIONS,
+    statement=STATEMENT,
 )

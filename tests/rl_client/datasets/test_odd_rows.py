@@ -41,6 +41,14 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "synthetic1": [test_synthetic1.row(test_synthetic1.STDIN_INFO), test_synthetic1.row(test_synthetic1.CALL_INFO)],
     "humaneval-plus": [test_evalplus.HUMANEVAL],
     "mbpp-plus": [test_evalplus.MBPP],
+    "problems": [
+        {
+            "key": "sum",
+            "statement": "Add.",
+            "difficulty": "easy",
+            "problem": {"kind": "stdio", "tests": [{"input": "1 2\n", "output": "3\n"}], "limits": {"cpu_s": 1.5}},
+        }
+    ],
 }
 
 ODD: list[Any] = [
