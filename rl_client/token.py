@@ -16,11 +16,11 @@ VARIABLE = "RKGRADE_TOKEN"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 
-def read_token(file: Path | None = None) -> str | None:
-    """The token in `file`, else that of the variable RKGRADE_TOKEN, else None. Raises TokenError."""
+def read_token(file: Path | None = None, variable: str = VARIABLE) -> str | None:
+    """The token in `file`, else that of the variable, else None. Raises TokenError."""
     if file is None:
-        text = os.environ.get(VARIABLE, "").strip()
-        return _checked(text, VARIABLE) if text else None
+        text = os.environ.get(variable, "").strip()
+        return _checked(text, variable) if text else None
     try:
         text = file.read_text("utf-8").strip()
     except OSError as error:

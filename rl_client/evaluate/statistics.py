@@ -28,6 +28,7 @@ class Estimate:
     mean: float | None
     """None where no problem has the metric."""
     low: float | None
+    """None of a single problem, which says nothing of others."""
     high: float | None
     problems: int
     """Those that have it."""
@@ -75,6 +76,9 @@ def estimates(values: Floats, *, resamples: int = RESAMPLES, level: float = LEVE
         has = column[~np.isnan(column)]
         if not len(has):
             found.append(Estimate(None, None, None, 0))
+            continue
+        if len(has) == 1:
+            found.append(Estimate(float(has[0]), None, None, 1))
             continue
         low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2])
         found.append(Estimate(float(has.mean()), float(low), float(high), len(has)))

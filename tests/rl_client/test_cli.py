@@ -34,7 +34,16 @@ def test_version() -> None:
 def test_every_command_is_listed() -> None:
     done = rkgrade("--help")
     listed = done.stdout.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed] == ["serve", "worker", "grade", "doctor", "import", "audit", "merge"]
+    assert [line.split()[0] for line in listed] == [
+        "serve",
+        "worker",
+        "grade",
+        "doctor",
+        "import",
+        "audit",
+        "merge",
+        "evaluate",
+    ]
 
 
 def test_a_group_of_commands_does_not_wait_for_the_others() -> None:

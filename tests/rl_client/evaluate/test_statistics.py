@@ -25,10 +25,11 @@ def test_an_interval_is_that_of_all_ways_to_draw_the_problems() -> None:
 
 def test_metrics_that_a_problem_does_not_have_are_left_out() -> None:
     nan = float("nan")
-    values = np.array([[1.0, nan, nan], [0.0, 0.5, nan], [0.5, 0.5, nan]])
-    first, second, third = estimates(values)
+    values = np.array([[1.0, nan, nan, nan], [0.0, 0.5, nan, nan], [0.5, 0.5, 0.25, nan]])
+    first, second, single, third = estimates(values)
     assert (first.mean, first.problems) == (0.5, 3)
     assert second == Estimate(0.5, 0.5, 0.5, 2)
+    assert single == Estimate(0.25, None, None, 1)
     assert third == Estimate(None, None, None, 0)
 
 

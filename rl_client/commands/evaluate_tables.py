@@ -1,0 +1,85 @@
+"""How a report of an evaluation looks in a terminal. A report in, tables and lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from rl_client.evaluate.report import Report, Stratum
+    from rl_client.evaluate.statistics import Estimate
+
+_RATES = {
+    "correct": "solve rate",
+    "optimization_failure": "optimization failures",
+    "correctness_failure": "correctness failures",
+    "format_error": "format errors",
+}
+
+
+def tell(report: Report) -> None:
+    """Print it to stdout."""
+    # A row stays a row, however many difficulties there are: a terminal wraps it, a file keeps it.
+    out = Console(highlight=False, markup=False, soft_wrap=True, width=1000)
+    out.print(rates(report.strata))
+    out.print()
+    for line in totals(report):
+        out.print(line)
+
+
+def rates(strata: Sequence[Stratum]) -> Table:
+    """A row for each rate, a column for each stratum."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    for one in strata:
+        table.add_column("all" if one.difficulty is None else one.difficulty, justify="right")
+
+    def row(name: str, cells: Iterator[str]) -> None:
+        table.add_row(name, *cells)
+
+    row("problems", (f"{one.problems:,}" for one in strata))
+    row("solved", (f"{one.solved:,}" for one in strata))
+    row("samples", (f"{one.samples:,}" for one in strata))
+    for name, words in _RATES.items():
+        row(words, (_shown(one.categories[name]) for one in strata))
+    # Above the longest input of a stratum its R_k is R_inf, which has a row of its own.
+    for rung in strata[0].rewards:
+        row(rung, (_shown(one.rewards.get(rung, one.rewards["R_inf"])) for one in strata))
+    for k in strata[0].pass_at:
+        row(f"pass@{k}", (_shown(one.pass_at[k]) for one in strata))
+    return table
+
+
+def totals(report: Report) -> Iterator[str]:
+    """The counts, a line each."""
+    yield f"{report.level:.0%} intervals: {report.resamples:,} resamples of the problems"
+    yield f"{report.samples:,} samples, {report.programs:,} different programs"
+    for count, words in (
+        (report.faults, "samples at which the grader failed: in no rate; begin again, to grade them again"),
+        (report.provoked, "samples that brought a checker down: correctness failures"),
+        (report.prompts_too_long, "samples whose prompt the model has no room for: format errors"),
+        (report.cut_off, "samples cut off by the model's bounds"),
+        (report.problems_without_samples, "problems without a sample: in no rate"),
+    ):
+        if count:
+            yield f"  {count:,} {words}"
+    costs = report.costs
+    if costs.requests:
+        prompt, completion = (
+            "?" if count is None else f"{count:,}" for count in (costs.prompt_tokens, costs.completion_tokens)
+        )
+        yield f"{costs.requests:,} requests in {costs.sampling_s:,.1f} s: {prompt} tokens read, {completion} written"
+    if costs.calls:
+        yield f"{costs.turns:,} turns, {costs.calls:,} calls of tools"
+    yield f"grading took {costs.grading_s:,.1f} s"
+
+
+def _shown(rate: Estimate) -> str:
+    if rate.mean is None:
+        return "null"
+    if rate.low is None or rate.high is None:
+        return f"{rate.mean:.3f}"
+    return f"{rate.mean:.3f} [{rate.low:.3f}, {rate.high:.3f}]"
