@@ -22,7 +22,7 @@ from typing import Any
 
 import psutil
 
-READY_WITHIN_S = 120.0
+READY_WITHIN_S = 180.0
 GONE_WITHIN_S = 60.0
 ANSWER_WITHIN_S = 120.0
 

@@ -43,6 +43,7 @@ from service.routes import (
 from service.routes.context import Context
 from service.settings import Settings
 from service.stores.shared import open_store
+from service.waiting import Waiting
 
 #: What needs no token: whether the process lives is nobody's secret, and what asks has none.
 _OPEN_PATHS = ("/openapi.json", "/health/live", "/health/ready", *page.PATHS)
@@ -81,7 +82,8 @@ def create_app(
         intake = Intake(store, lambda: runs.languages)
         readiness = Readiness(runs, intake)
         bodies = Bodies(settings.body_limit_bytes)
-        app.state.context = Context(settings, runs, intake, counted, readiness, bodies, History())
+        waiting = Waiting(runs.admission)
+        app.state.context = Context(settings, runs, intake, counted, readiness, bodies, History(), waiting)
         if tokens is not None and runs.sessions is not None:
             runs.sessions.token_is_good = tokens.is_good
         await runs.start()

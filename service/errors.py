@@ -24,6 +24,7 @@ ServiceError
 ├── InternalError        500  a fault of the service
 ├── NotOffered           501  what this service, as it was started, does not do
 ├── Unavailable          503  shutting down, or no room for another large body; with Retry-After
+├── AskAgain             504  what cannot be done now, told to those who ask again after nothing else; with Retry-After
 ├── DeadlinePassed       504  the client's own deadline; nobody waits any more
 └── DiskFull             507  the data directory takes no more
 """
@@ -236,6 +237,12 @@ class Unavailable(ServiceError):
 
     def __init__(self, detail: str, *, retry_after_s: int = 5) -> None:
         super().__init__(detail, retry_after_s=retry_after_s)
+
+
+class AskAgain(ServiceError):
+    status = 504
+    type = "ask-again"
+    title = "Ask again"
 
 
 class DeadlinePassed(ServiceError):

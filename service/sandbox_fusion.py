@@ -126,10 +126,8 @@ class CommandRunResult(Response):
 class RunCodeResponse(Response):
     """What came of it, as SandboxFusion tells it."""
 
-    status: Literal["Success", "Failed", "SandboxError"] = Field(
-        description="`Success`: all ended with status 0. `SandboxError`: the grader failed, not the program."
-    )
-    message: str = Field(description="For people: which limit it met, or why the grader failed.")
+    status: Literal["Success", "Failed"] = Field(description="`Success`: all ended with status 0.")
+    message: str = Field(description="For people: which limit it met.")
     compile_result: CommandRunResult | None = Field(description="Null of languages that are not compiled.")
     run_result: CommandRunResult | None = Field(description="Null where it did not compile.")
     executor_pod_name: str | None = Field(default=None, description="Null.")
@@ -139,9 +137,7 @@ class RunCodeResponse(Response):
 
     @classmethod
     def of(cls, result: contract.RunResult) -> RunCodeResponse:
-        """A run of ours, told as SandboxFusion does."""
-        if result.status is Verdict.INTERNAL_ERROR:
-            return cls(status="SandboxError", message=result.message, compile_result=None, run_result=None, files={})
+        """A run of ours that the grader did not fail at, told as SandboxFusion does."""
         has_run, started = result.status != "compile_error", result.language in _STARTED
         compiled = _compiling(result)
         return cls(

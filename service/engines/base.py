@@ -285,7 +285,7 @@ class Engine(Protocol):
         """
         ...
 
-    async def run(self, call: ToolCall) -> Ran:
+    async def run(self, call: ToolCall, *, admitted: bool = False) -> Ran:
         """Wait for a worker to run a program once. Raises as `grade` does; a fault of the grader is a result, too."""
         ...
 

@@ -181,8 +181,8 @@ class LocalEngine:
     async def vet(self, vetting: Vetting) -> None:
         outcome(await self._answer(self._enqueue(vetting, admitted=False)))
 
-    async def run(self, call: ToolCall) -> Ran:
-        answer = await self._answer(self._enqueue(call, admitted=False))
+    async def run(self, call: ToolCall, *, admitted: bool = False) -> Ran:
+        answer = await self._answer(self._enqueue(call, admitted=admitted))
         if isinstance(answer, Died):
             answer = failed(call, answer.detail, grader=self.graders[call.request.language])
             self._count(answer)

@@ -6,7 +6,6 @@ four times, a second apart, and then dies of a reward that it did not get; so a 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
@@ -23,13 +22,10 @@ from service.contract.base import Request as Body
 from service.contract.base import Response as Answer
 from service.contract.fields import Text
 from service.engines.base import Job
-from service.errors import FieldError, InternalError, InvalidRequest, QueueFull, ServiceError, invalid_fields
+from service.errors import FieldError, InternalError, InvalidRequest, ServiceError, invalid_fields
 from service.rewarding import Rewardable, Rewarded, Rewarding, Unrewardable
 from service.routes.context import Context, context, json_body, while_connected
 from service.routes.grade import as_each_ends
-
-#: How often it is asked, by the first of those that wait, whether the queue has room again.
-_LOOK_AGAIN_S = 0.05
 
 
 class OpenRlhfQueries(Body):
@@ -59,8 +55,6 @@ QUERIES: TypeAdapter[OpenRlhfQueries] = TypeAdapter(OpenRlhfQueries)
 def router(rewarding: Rewarding) -> APIRouter:
     """The routes, rewarding answers by `rewarding`."""
     made = APIRouter(tags=["trainers"])
-    # Those that wait for room stand in it: else some would be passed by so often that their trainer's patience ends.
-    line = asyncio.Lock()
 
     @made.post("/openrlhf/reward", response_model=OpenRlhfRewards, openapi_extra=json_body("OpenRlhfQueries"))
     async def openrlhf_reward(request: Request) -> Response:
@@ -76,7 +70,7 @@ def router(rewarding: Rewarding) -> APIRouter:
             jobs = await here.intake.jobs([one.request for one in asked], arrived_s=arrived_s)
         except ServiceError as error:
             raise _of_labels(error) from None
-        results = await while_connected(request.receive, _graded(here, [claim.on(job) for job in jobs], line))
+        results = await while_connected(request.receive, _graded(here, [claim.on(job) for job in jobs]))
         told = [_told(index, one, results[index]) for index, one in enumerate(asked)]
         rewards = OpenRlhfRewards(
             rewards=[one.reward for one in told],
@@ -120,24 +114,13 @@ def _of_labels(error: ServiceError) -> ServiceError:
     return type(error)(error.detail, errors=renamed, headers=error.headers) if renamed else error
 
 
-async def _graded(here: Context, jobs: Sequence[Job], line: asyncio.Lock) -> dict[int | None, contract.GradeResult]:
+async def _graded(here: Context, jobs: Sequence[Job]) -> dict[int | None, contract.GradeResult]:
     """By the position of each."""
-    with contextlib.ExitStack() as place:
-        async with line:
-            await _admitted(here, place, sum(job.request_bytes for job in jobs))
-        with here.intake.held(jobs):
-            async with contextlib.aclosing(as_each_ends(here, jobs)) as results:
-                parsed = [contract.GradeResult.model_validate_json(one.result) async for one in results]
+    place = here.waiting.place(sum(job.request_bytes for job in jobs), within_s=jobs[0].time_left_s)
+    with here.intake.held(jobs):
+        async with place, contextlib.aclosing(as_each_ends(here, jobs)) as results:
+            parsed = [contract.GradeResult.model_validate_json(one.result) async for one in results]
     return {result.index: result for result in parsed}
-
-
-async def _admitted(here: Context, place: contextlib.ExitStack, size: int) -> None:
-    while True:
-        try:
-            place.enter_context(here.engine.admission(size))
-            return
-        except QueueFull:
-            await asyncio.sleep(_LOOK_AGAIN_S)
 
 
 def _told(index: int, asked: Rewardable, result: contract.GradeResult) -> Rewarded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import structlog
@@ -36,7 +36,7 @@ class Context:
     readiness: Readiness
     bodies: Bodies
     history: History
-    waiting: Waiting = field(default_factory=Waiting)
+    waiting: Waiting
 
     def note(self, job: Job, summary: Summary) -> None:
         self.noting(job)(summary)

@@ -12,7 +12,7 @@ import pytest
 
 from service.contract import RunResult
 from tests.conftest import Serve
-from tests.serving import metric, poll
+from tests.serving import Server, metric, poll
 
 pytestmark = pytest.mark.jail
 
@@ -190,21 +190,33 @@ def test_runs_are_counted_and_a_client_that_leaves_ends_its_own(serve: Serve) ->
         assert metric(server.url, "rkgrade_cancelled_total") == 1
 
 
-def test_a_run_that_no_worker_survives_is_an_internal_error(serve: Serve) -> None:
+def _kill_workers_over_it(server: Server) -> None:
+    for _ in range(3):
+        poll(lambda: metric(server.url, "rkgrade_workers_busy") == 1, 20, "it runs")
+        [worker] = server.workers()
+        worker.kill()
+        worker.wait(10)
+        poll(lambda: metric(server.url, "rkgrade_workers_busy") == 0, 10, "the death is noticed")
+
+
+def test_a_run_that_no_worker_survives_is_an_internal_error_and_to_be_asked_for_again(serve: Serve) -> None:
     with serve("--workers", "1", "--languages", "python") as server, concurrent.futures.ThreadPoolExecutor() as pool:
-        running = pool.submit(run, server.url, {"source": "import time; time.sleep(15)"})
-        for _ in range(3):
-            poll(lambda: metric(server.url, "rkgrade_workers_busy") == 1, 20, "it runs")
-            [worker] = server.workers()
-            worker.kill()
-            worker.wait(10)
-            poll(lambda: metric(server.url, "rkgrade_workers_busy") == 0, 10, "the death is noticed")
+        sleeping = "import time; time.sleep(15)"
+        running = pool.submit(run, server.url, {"source": sleeping})
+        _kill_workers_over_it(server)
         result = running.result()
         assert (result["status"], result["exit_code"], result["files"]) == ("internal_error", None, {})
         assert "died 3 times over this run" in result["message"]
         text = httpx.get(f"{server.url}/metrics").text
         assert 'rkgrade_runs_total{language="python",status="internal_error"} 1.0' in text
         assert "the grader failed at a run" in server.log.read_text()
+
+        sent = {"language": "python", "code": sleeping}
+        told = pool.submit(httpx.post, f"{server.url}/run_code", json=sent, timeout=60)
+        _kill_workers_over_it(server)
+        problem = told.result().json()
+        assert (told.result().status_code, problem["type"]) == (504, "urn:rkgrade:error:ask-again")
+        assert "died 3 times over this run" in problem["detail"]
         assert run(server.url, {"source": "print(3)"})["stdout"] == "3\n"
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.contract import CompileRow, GraderInfo, RunResult, Timing
-from service.sandbox_fusion import RunCodeResponse
+from service.errors import AskAgain, InvalidRequest
+from service.routes.sandbox_fusion import asked_again
 from tests.conftest import Serve
 
 pytestmark = pytest.mark.jail
@@ -185,14 +185,8 @@ def test_who_would_leave_before_its_turn_is_told_to_come_again(serve: Serve) -> 
         assert first.result().json()["run_result"]["status"] == "TimeLimitExceeded"
 
 
-def test_a_fault_of_the_graders_is_its_own() -> None:
-    timing = Timing(queue_s=0.0, compile_s=0.0, run_s=0.0, total_s=0.0)
-    grader = GraderInfo(version="1", sandbox="nsjail", language_version="3", secure=True)
-    ran = RunResult(
-        status="internal_error", message="the host is out of memory", stdout="", stderr="", truncated=False,
-        exit_code=None, signal=None, cpu_s=None, wall_s=None, memory_bytes=None, files={}, files_left_out=0,
-        compile=CompileRow(ok=True, cpu_s=0.1, cached=False, message=""), language="cpp", timing=timing, grader=grader,
-    )  # fmt: skip
-    assert RunCodeResponse.of(ran) == RunCodeResponse(
-        status="SandboxError", message="the host is out of memory", compile_result=None, run_result=None, files={}
-    )
+def test_a_fault_of_the_services_is_to_be_asked_again_and_a_mistake_is_not() -> None:
+    with pytest.raises(AskAgain), asked_again():
+        raise ZeroDivisionError
+    with pytest.raises(InvalidRequest), asked_again():
+        raise InvalidRequest.at("code", "wrong")

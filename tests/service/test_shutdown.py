@@ -43,6 +43,10 @@ def test_sigterm_drains_what_runs_and_what_waits(
             refused = httpx.request(method, f"{server.url}{path}", json=body)
             assert (refused.status_code, refused.json()["type"]) == (503, "urn:rkgrade:error:unavailable")
             assert "retry-after" in refused.headers
+        # verl asks again after this, and after nothing else.
+        refused = httpx.post(f"{server.url}/run_code", json={"language": "python", "code": ""})
+        assert (refused.status_code, refused.json()["type"]) == (504, "urn:rkgrade:error:ask-again")
+        assert "retry-after" in refused.headers
         assert running.result().json()["verdict"] == "idle"
         assert waiting.result().json()["verdict"] == "accepted"
         verdicts = [json.loads(line)["verdict"] for line in batch.result().text.splitlines()]

@@ -1,64 +1,124 @@
-"""Waiting for room in the queue: for as long as it takes, and no more at once than there is memory for."""
+"""Waiting for room in the queue: in order, for as long as it takes, and no more at once than there is memory for."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Coroutine, Iterator
+from typing import Any
 
 import pytest
 
-from service.errors import QueueFull, Unavailable
+from service.errors import AskAgain, DeadlinePassed, QueueFull, Unavailable
 from service.waiting import Waiting
 
 
-def refusing(times: int, error: Exception | None = None) -> Callable[[], Awaitable[int]]:
-    """An attempt that finds the queue full so often, and comes to its own number then, or to the error."""
-    count = 0
+class Places:
+    """So many places as an engine has them, and the sizes of those that hold one."""
 
-    async def attempt() -> int:
-        nonlocal count
-        count += 1
-        if count <= times:
+    def __init__(self, free: int) -> None:
+        self.free = free
+        self.asked = 0
+        self.closed = False
+        self.held: list[int] = []
+
+    @contextlib.contextmanager
+    def admission(self, request_bytes: int) -> Iterator[None]:
+        self.asked += 1
+        if self.closed:
+            raise Unavailable("draining")
+        if len(self.held) >= self.free:
             raise QueueFull("full", retry_after_s=1)
-        if error is not None:
-            raise error
-        return count
-
-    return attempt
-
-
-def waiting(limit_bytes: int = 100) -> Waiting:
-    return Waiting(limit_bytes, look_again_s=0.001)
+        self.held.append(request_bytes)
+        try:
+            yield
+        finally:
+            self.held.remove(request_bytes)
 
 
-def test_it_is_tried_again_until_there_is_room() -> None:
-    assert asyncio.run(waiting().for_room(refusing(20), 10)) == 21
+def waiting(places: Places) -> Waiting:
+    return Waiting(places.admission, most=3, most_bytes=100, look_again_s=0.001)
 
 
-def test_other_errors_end_it() -> None:
-    with pytest.raises(Unavailable):
-        asyncio.run(waiting().for_room(refusing(2, Unavailable("draining")), 10))
+async def stays(line: Waiting, size: int, within_s: float | None = None) -> None:
+    async with line.place(size, within_s=within_s):
+        await asyncio.sleep(60)
 
 
-async def held(room: Waiting, request_bytes: int) -> asyncio.Task[int]:
-    """One that waits for good."""
-    task = asyncio.create_task(room.for_room(refusing(10**9), request_bytes))
-    await asyncio.sleep(0.01)
-    return task
+async def begun(*work: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:
+    tasks = [asyncio.create_task(one) for one in work]
+    await asyncio.sleep(0)
+    return tasks
 
 
-def test_past_its_bound_nothing_more_waits_and_what_left_counts_no_more() -> None:
+async def ended(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def until(places: Places, held: list[int]) -> None:
+    async with asyncio.timeout(10):
+        while places.held != held:
+            await asyncio.sleep(0.001)
+
+
+def test_all_are_let_in_in_order_whoever_leaves_meanwhile() -> None:
     async def whole() -> None:
-        room = waiting()
-        first, second = await held(room, 60), await held(room, 40)
-        with pytest.raises(QueueFull):
-            await room.for_room(refusing(1), 1)
-        assert await room.for_room(refusing(0), 10**6) == 1
-        second.cancel()
-        await asyncio.gather(second, return_exceptions=True)
-        assert await room.for_room(refusing(3), 40) == 4
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        assert await room.for_room(refusing(3), 10**6) == 4
+        places = Places(1)
+        line = waiting(places)
+        first, second, third, fourth = await begun(*(stays(line, size) for size in (10, 20, 30, 40)))
+        asked = places.asked
+        async with asyncio.timeout(10):
+            while places.asked < asked + 5:
+                await asyncio.sleep(0.001)
+        assert places.held == [10]
+        await ended(second)
+        await ended(first)
+        await until(places, [30])
+        places.free = 2
+        await until(places, [30, 40])
+        await ended(third, fourth)
+        assert places.held == []
+
+    asyncio.run(whole())
+
+
+def test_past_its_bounds_nothing_more_waits_and_what_left_counts_no_more() -> None:
+    async def refused(line: Waiting, size: int) -> bool:
+        [task] = await begun(stays(line, size))
+        over = task.done() and isinstance(task.exception(), AskAgain)
+        await ended(task)
+        return over
+
+    async def whole() -> None:
+        line = waiting(Places(0))
+        tasks = await begun(stays(line, 60), stays(line, 40))
+        assert await refused(line, 1)
+        await ended(tasks.pop())
+        assert not await refused(line, 40)
+        tasks += await begun(stays(line, 1), stays(line, 1))
+        assert await refused(line, 1)
+        await ended(*tasks)
+        assert not await refused(line, 10**6)
+
+    asyncio.run(whole())
+
+
+def test_a_deadline_ends_it_in_line_and_in_its_place_and_so_does_an_error() -> None:
+    async def whole() -> None:
+        places = Places(1)
+        line = waiting(places)
+        [held] = await begun(stays(line, 10))
+        for _ in range(2):
+            with pytest.raises(DeadlinePassed):
+                await stays(line, 20, within_s=0.02)
+            await ended(held)
+        assert places.held == []
+        [held, last] = await begun(stays(line, 10), stays(line, 20))
+        places.closed = True
+        with pytest.raises(Unavailable):
+            await last
+        await ended(held)
 
     asyncio.run(whole())

@@ -116,6 +116,10 @@ class State:
     workers: int = 0
     running: int = 0
     waiting: int = 0
+    unadmitted: int = 0
+    """How many wait whose callers hold no place of their own, as `service.engines.admission` counts them."""
+    line_bytes: int = 0
+    """What the requests of all that waits take."""
     oldest_s: float = 0.0
     mean_busy_s: float = 1.0
     offers: tuple[Offer, ...] = ()
@@ -156,11 +160,11 @@ class Broker:
 
     # -- for the API
 
-    async def enqueue(self, record: Record, *, most_waiting: int | None, elsewhere: int = 0) -> Full | Known | None:
+    async def enqueue(self, record: Record, *, most_waiting: int | None) -> Full | Known | None:
         """Put a job in line; again does nothing, but where it ended without a result.
 
-        `most_waiting`: refuse where so many wait already, `elsewhere` among them, or where what waits takes as much
-        memory as it may; None for what is let in by other means.
+        `most_waiting`: refuse where so many wait already, batches aside, or where what waits takes as much memory as it
+        may; None for what is let in by other means.
         """
         pairs = [part for pair in record.fields.items() for part in pair]
         said = await self._run(
@@ -169,7 +173,6 @@ class Broker:
             record.id,
             record.client,
             -1 if most_waiting is None else most_waiting,
-            elsewhere,
             "" if record.deadline_s is None else record.deadline_s,
             MOST_LINE_BYTES,
             MOST_KEPT_BYTES,
@@ -239,11 +242,14 @@ class Broker:
 
     async def state(self, api: str) -> State:
         """As the API of that name sees it, which so tells that it lives."""
-        workers, running, waiting, oldest_s, mean_busy_s, offers = await self._run(_STATE, api)
+        said = await self._run(_STATE, api)
+        workers, running, waiting, unadmitted, line_bytes, oldest_s, mean_busy_s, offers = said
         return State(
             workers,
             running,
             waiting,
+            unadmitted,
+            line_bytes,
             float(oldest_s),
             float(mean_busy_s),
             tuple(offer for text in offers if (offer := self._offer(text)) is not None),

@@ -48,7 +48,7 @@ from service.engines.pending import outcome, shut_down
 from service.engines.rq.broker import ABANDONED, CANCELLED, LEASE_S, Broker, Ended, State
 from service.engines.rq.following import FollowedJobs
 from service.engines.rq.offers import Offer, common
-from service.engines.rq.reaching import enqueue, reachable, said
+from service.engines.rq.reaching import check_line, enqueue, reachable, said
 from service.engines.rq.records import Record, record
 from service.engines.rq.sessions import ClusterSessions
 from service.errors import DeadlinePassed, JobDeleted, ServiceError, Unavailable
@@ -107,7 +107,7 @@ class RQEngine:
         self.sessions = ClusterSessions(broker.post, api=self._name) if sessions else None
         self._admission = Admission(
             queue_size,
-            waiting=lambda: self._state.waiting,
+            waiting=lambda: self._state.unadmitted,
             waiting_bytes=lambda: self._waiting_bytes,
             retry_after_s=lambda: retry_after_s(self._state.waiting, self._state.workers, self._state.mean_busy_s),
         )
@@ -141,6 +141,7 @@ class RQEngine:
             self.sessions.start()
 
     def admission(self, request_bytes: int) -> AbstractContextManager[None]:
+        check_line(self._state)
         return self._admission.place(request_bytes)
 
     async def grade(self, job: Job, *, admitted: bool = False) -> Graded:
@@ -148,8 +149,8 @@ class RQEngine:
         assert isinstance(graded, Graded)
         return graded
 
-    async def run(self, call: ToolCall) -> Ran:
-        ran = await self._do(call, admitted=False)
+    async def run(self, call: ToolCall, *, admitted: bool = False) -> Ran:
+        ran = await self._do(call, admitted=admitted)
         assert isinstance(ran, Ran)
         return ran
 
@@ -293,7 +294,7 @@ class RQEngine:
 
     async def _enqueue(self, entry: Record, *, most_waiting: int | None) -> bool:
         """Whether it was known before. Raises QueueFull, Unavailable, KeyReused."""
-        return await enqueue(self._broker, entry, most_waiting=most_waiting, elsewhere=self._admission.places)
+        return await enqueue(self._broker, entry, most_waiting=most_waiting)
 
     # -- what comes back
 

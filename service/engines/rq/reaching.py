@@ -12,7 +12,7 @@ import structlog
 from redis.exceptions import OutOfMemoryError, RedisError
 
 from service.engines.pace import retry_after_s
-from service.engines.rq.broker import Broker, Full
+from service.engines.rq.broker import MOST_LINE_BYTES, Broker, Full, State
 from service.engines.rq.records import Record
 from service.errors import KeyReused, QueueFull, Unavailable
 
@@ -22,12 +22,12 @@ _WITHIN_S: Final = 4.0
 _log = structlog.get_logger()
 
 
-async def enqueue(broker: Broker, entry: Record, *, most_waiting: int | None, elsewhere: int) -> bool:
+async def enqueue(broker: Broker, entry: Record, *, most_waiting: int | None) -> bool:
     """Put it in line; whether it was known before. Raises QueueFull, Unavailable, KeyReused."""
     until = time.monotonic() + _WITHIN_S
     while True:
         try:
-            found = await broker.enqueue(entry, most_waiting=most_waiting, elsewhere=elsewhere)
+            found = await broker.enqueue(entry, most_waiting=most_waiting)
         except OutOfMemoryError:
             if await _room_made(broker):
                 continue
@@ -40,15 +40,27 @@ async def enqueue(broker: Broker, entry: Record, *, most_waiting: int | None, el
             await asyncio.sleep(0.2)
             continue
         if isinstance(found, Full):
-            many = f"{found.waiting} grades are waiting, as many"
-            much = f"grades of {found.held_bytes // 2**20} MiB are waiting, as much"
-            raise QueueFull(
-                f"{much if found.held_bytes else many} as may",
-                retry_after_s=retry_after_s(found.waiting, found.workers, found.mean_busy_s),
-            )
+            raise _queue_full(found)
         if found is not None and found.fingerprint != entry.fingerprint:
             raise KeyReused()
         return found is not None
+
+
+def check_line(state: State) -> None:
+    """Raises QueueFull where the requests in line take as much of Redis as they may: what holds a place of its own is
+    put in line whatever they take.
+    """
+    if state.line_bytes >= MOST_LINE_BYTES:
+        raise _queue_full(Full(state.waiting, state.workers, state.mean_busy_s, state.line_bytes))
+
+
+def _queue_full(found: Full) -> QueueFull:
+    many = f"{found.waiting} grades are waiting, as many"
+    much = f"grades of {found.held_bytes // 2**20} MiB are waiting, as much"
+    return QueueFull(
+        f"{much if found.held_bytes else many} as may",
+        retry_after_s=retry_after_s(found.waiting, found.workers, found.mean_busy_s),
+    )
 
 
 async def _room_made(broker: Broker) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,9 @@ from service.engines.base import Job, Priority, Vetting
 from service.engines.frames import Frame
 from service.engines.rq import broker as broker_module
 from service.engines.rq.broker import Broker, Full, Known
+from service.engines.rq.reaching import check_line
 from service.engines.rq.records import Record, record
+from service.errors import QueueFull
 from tests.redis_server import RedisServer
 from tests.service.cluster.brokers import ANSWER, answered, enqueue, job, lease_of, on, take
 
@@ -132,6 +135,8 @@ def test_no_more_wait_than_may_and_idle_workers_count_for_nothing_waiting(redis:
         assert (full.waiting, full.workers) == (3, 2)
         # What holds a place of its own comes all the same.
         assert await broker.enqueue(job(priority=Priority.BATCH), most_waiting=None) is None
+        state = await broker.state("api")
+        assert (state.waiting, state.unadmitted) == (4, 1)
 
     on(redis, act)
 
@@ -156,7 +161,11 @@ def test_what_waits_takes_no_more_of_redis_memory_than_it_may(
 
     async def act(broker: Broker) -> None:
         await enqueue(broker, large("taken"), large("cancelled", priority=Priority.ASYNC))
-        assert 12_000 < await held(broker) < 20_000
+        state = await broker.state("api")
+        assert 12_000 < await held(broker) == state.line_bytes < 20_000
+        with pytest.raises(QueueFull):
+            check_line(replace(state, line_bytes=128 * 2**20))
+        check_line(state)
         # What is small finds its place, and what holds one of its own in any case.
         assert await broker.enqueue(job("small"), most_waiting=100) is None
         assert await broker.enqueue(large("batch", priority=Priority.BATCH), most_waiting=None) is None

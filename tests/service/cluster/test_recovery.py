@@ -195,6 +195,8 @@ def test_a_redis_out_of_memory_refuses_what_is_new_and_ends_what_it_has(
             refused = httpx.post(f"{server.url}/grade", json=a_plus_b, timeout=30)
             assert (refused.status_code, refused.json()["type"]) == (503, "urn:rkgrade:error:unavailable")
             assert "memory" in refused.json()["detail"]
+            refused = httpx.post(f"{server.url}/run_code", json={"language": "python", "code": ""}, timeout=30)
+            assert (refused.status_code, refused.json()["type"]) == (504, "urn:rkgrade:error:ask-again")
             assert sorted(one.result().json()["verdict"] for one in waiting) == ["accepted", "accepted", "idle"]
         own_cluster.redis.client.config_set("maxmemory", "0")
         assert httpx.post(f"{server.url}/grade", json=a_plus_b, timeout=30).json()["verdict"] == "accepted"

@@ -65,6 +65,11 @@ local function running()
   return count
 end
 
+-- Jobs in line whose callers hold no place of their own, and how many of them wait: idle workers are about to take some.
+local function limited() return redis.call('LLEN', queue_key('grade')) + redis.call('LLEN', queue_key('async')) end
+
+local function unadmitted(now) return math.max(0, limited() - math.max(0, workers_alive(now) - running())) end
+
 -- What the requests of all that is in line take, and each of them.
 local LINE_BYTES, LINE_SIZES = 'rkgrade:line-bytes', 'rkgrade:line-sizes'
 
