@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -25,21 +24,19 @@ from rl_client.commands.sources import Files, Limit, Offset, PresetOption, Rows,
 from rl_client.datasets.base import DatasetError, Reader, readers
 from rl_client.datasets.outputs import Output
 from rl_client.errors import ClientError, TokenError
-from rl_client.evaluate.errors import EvaluationError, ServerError
+from rl_client.evaluate.errors import BadTemplate, EvaluationError, ServerError
 from rl_client.evaluate.prompts import TEMPLATES, Template, template_of
-from rl_client.evaluate.settings import Api, Given, Grading, Manifest, Sampling, Setting
+from rl_client.evaluate.settings import Api, Grading, Sampling, Setting
 from rl_client.patience import PATIENCE_S
 from rl_client.token import read_token
 from service.contract import Extraction, LengthUnit, Taxonomy
 
 if TYPE_CHECKING:
-    from rl_client.evaluate.report import Report
-    from rl_client.evaluate.server import ModelServer
+    from rl_client.evaluate.whole import Wanted
 
 app = typer.Typer(no_args_is_help=True)
 
 KEY_VARIABLE = "OPENAI_API_KEY"
-REPORT = "report.json"
 
 #: Fields of a request that options and the sampling itself decide on.
 _OWN_FIELDS = {"model", "messages", "prompt", "n", "seed", "temperature", "top_p", "max_tokens", "stop", "stream"}
@@ -104,27 +101,6 @@ ToEvalplus = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """What an evaluation is told that its manifest does not have."""
-
-    out: Path
-    url: str
-    token: str | None
-    server: str | None
-    model: str | None
-    key: str | None
-    completions: Path | None
-    language: str
-    ks: list[int]
-    concurrency: int
-    programs: int
-    patience_s: float
-    skipped: Path | None
-    livecodebench: Path | None
-    evalplus: Path | None
-
-
 @app.callback()
 def evaluate() -> None:
     """Sample a model on the problems of a data set, grade what it says, and tell what that comes to."""
@@ -134,6 +110,7 @@ def _command(reader: Reader) -> Callable[..., None]:
     """The command of a set."""
 
     def command(
+        ctx: typer.Context,
         paths: Files,
         out: Out,
         url: Url = "http://127.0.0.1:8000",
@@ -178,25 +155,12 @@ def _command(reader: Reader) -> Callable[..., None]:
             stop(USAGE_ERROR, "say where completions come from: --server URL or --completions FILE")
         if setting != "reasoning" and api != "chat":
             stop(USAGE_ERROR, f"--api: {setting} takes turns, which {api} has not: say chat")
+        if completions is not None:
+            _refuse_sampling(ctx)
+        from rl_client.evaluate.whole import Server, Wanted
+
         rows = sources.rows(paths, reader, preset, tests, split, offset, limit)
-        options = _Options(
-            out=out,
-            url=sources.grader("--url", url),
-            token=sources.token(token_file),
-            server=server,
-            model=model,
-            key=_key(key_file) if server is not None else None,
-            completions=completions,
-            language=language,
-            ks=ks or [],
-            concurrency=concurrency,
-            programs=programs,
-            patience_s=patience_s,
-            skipped=skipped_file,
-            livecodebench=livecodebench,
-            evalplus=evalplus,
-        )
-        grading = Grading(extraction=extraction, taxonomy=taxonomy, time_factor=time_factor, length_unit=length_unit)
+        filled, fields = _template(template or _DEFAULTS.get(reader.name, "stdin")), _extra(extra)
 
         def sampling(model: str) -> Sampling:
             return Sampling(
@@ -204,17 +168,37 @@ def _command(reader: Reader) -> Callable[..., None]:
                 model=model,
                 api=api,
                 setting=setting,
-                template=_template(template or _DEFAULTS.get(reader.name, "stdin")),
+                template=filled,
                 chunk=chunk,
                 temperature=temperature,
                 top_p=top_p,
                 max_tokens=max_tokens,
                 stop=tuple(stop_at or ()),
-                extra=_extra(extra),
+                extra=fields,
                 calls=calls,
             )
 
-        _evaluate(rows, options, sampling, grading, samples if server is not None else None)
+        source: Server | Path
+        if server is not None:
+            source = Server(sources.grader("--server", server), _key(key_file), model, sampling, samples)
+        else:
+            assert completions is not None
+            source = completions
+        wanted = Wanted(
+            folder=out,
+            grader_url=sources.grader("--url", url),
+            grader_token=sources.token(token_file),
+            source=source,
+            language=language,
+            grading=Grading(extraction=extraction, taxonomy=taxonomy, time_factor=time_factor, length_unit=length_unit),
+            ks=tuple(ks or ()),
+            requests=concurrency,
+            programs=programs,
+            patience_s=patience_s,
+            livecodebench=livecodebench,
+            evalplus=evalplus,
+        )
+        _evaluate(rows, wanted, skipped_file)
 
     return sources.fitted(command, reader)
 
@@ -227,12 +211,21 @@ for _name, _reader in readers().items():
         app.command(_name)(_command(_reader))
 
 
+#: Parameters that mean nothing where completions are there.
+_OF_SAMPLING = frozenset(
+    "model key_file run api setting template samples chunk temperature top_p max_tokens stop_at extra calls "
+    "concurrency".split()
+)
+
+
 def _template(name: str) -> Template:
-    """Raises BadTemplate."""
+    """Ends the command where there is none, or it is none."""
     if name in TEMPLATES:
         return template_of(name)
     try:
         return template_of(name, Path(name).read_text("utf-8"))
+    except BadTemplate as error:
+        stop(USAGE_ERROR, str(error))
     except OSError as error:
         stop(USAGE_ERROR, f"--template: {name}: {error.strerror}; it is one of {', '.join(TEMPLATES)}, or a file")
     except UnicodeDecodeError:
@@ -258,119 +251,29 @@ def _key(file: Path | None) -> str | None:
         stop(USAGE_ERROR, str(error))
 
 
-def _evaluate(
-    rows: Rows, options: _Options, sampling: Callable[[str], Sampling], grading: Grading, samples: int | None
-) -> NoReturn:
+def _refuse_sampling(ctx: typer.Context) -> None:
+    """Ends the command where an option says how to sample, and nothing is sampled."""
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(parameter.name or "")
+        if parameter.name in _OF_SAMPLING and source is not None and source.name == "COMMANDLINE":
+            stop(USAGE_ERROR, f"{parameter.opts[0]}: is for --server: completions of a file are there already")
+
+
+def _evaluate(rows: Rows, wanted: Wanted, skipped: Path | None) -> NoReturn:
     """Run an evaluation, say what it came to, and end the command with its status."""
+    from rl_client.evaluate.whole import evaluate
+
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    kept = f"what was done is kept in {options.out}, and the same command goes on"
+    kept = f"what was done is kept in {wanted.folder}, and the same command goes on"
     try:
         with interruptible(f"ended; {kept}"), ExitStack() as stack:
-            skips = stack.enter_context(Output(options.skipped)) if options.skipped is not None else None
-            board = stack.enter_context(Board(console, skips))
-            report = asyncio.run(_evaluated(rows, options, sampling, grading, samples, board))
+            skips = stack.enter_context(Output(skipped)) if skipped is not None else None
+            board = stack.enter_context(Board(console, skips, rows.total_bytes))
+            candidates = stack.enter_context(closing(rows.candidates(statements=not isinstance(wanted.source, Path))))
+            report = asyncio.run(evaluate(wanted, candidates, board))
     except (ServerError, ClientError) as error:
         stop(GRADER_ERROR, f"{error}; {kept}")
-    except (DatasetError, EvaluationError, ValueError) as error:
+    except (DatasetError, EvaluationError) as error:
         stop(USAGE_ERROR, str(error))
     evaluate_tables.tell(report)
     raise typer.Exit(SOME_SKIPPED if board.skips or report.faults else 0)
-
-
-async def _evaluated(
-    rows: Rows,
-    options: _Options,
-    sampling: Callable[[str], Sampling],
-    grading: Grading,
-    samples: int | None,
-    board: Board,
-) -> Report:
-    """Raises DatasetError, EvaluationError, ClientError, and ValueError of pass@k that cannot be told."""
-    from rl_client.async_client import AsyncGrader
-    from rl_client.audit.choosing import language_names
-    from rl_client.evaluate.completions import Completions, hash_of
-    from rl_client.evaluate.exports import write_evalplus, write_livecodebench
-    from rl_client.evaluate.grading import Judge
-    from rl_client.evaluate.report import check_ks, report_of
-    from rl_client.evaluate.run import Evaluation, Stage
-    from rl_client.evaluate.server import ModelServer
-    from rl_client.evaluate.stores import GENERATIONS, GRADES, Generations, Grades
-
-    if samples is not None:
-        check_ks(options.ks, samples)
-    async with AsyncExitStack() as stack:
-        grader = await stack.enter_async_context(
-            AsyncGrader(
-                options.url,
-                token=options.token,
-                # Tools do not wait until programs are graded.
-                connections=options.programs + options.concurrency,
-                patience_s=options.patience_s,
-            )
-        )
-        await grader.check()
-        ids = language_names(await grader.languages())
-        language = ids.get(options.language.lower())
-        if language is None:
-            raise ValueError(
-                f"--language: the grader has no {options.language!r}; it has {', '.join(sorted(set(ids.values())))}"
-            )
-        server = None
-        if options.server is not None:
-            server = await stack.enter_async_context(
-                ModelServer(
-                    options.server, key=options.key, connections=options.concurrency, patience_s=options.patience_s
-                )
-            )
-            source: Sampling | Given = sampling(options.model or await _only_model(server))
-        else:
-            assert options.completions is not None
-            source = Given(completions=hash_of(options.completions))
-        manifest = Manifest(language=language, source=source, grading=grading, samples=samples)
-        manifest.keep(options.out)
-        judge = Judge(grader, language, {name for name, id in ids.items() if id == language}, grading)
-        generations = stack.enter_context(Generations(options.out / GENERATIONS, judge.hash))
-        grades = stack.enter_context(Grades(options.out / GRADES))
-        evaluation = Evaluation(
-            manifest, Stage(server, options.concurrency, grader, options.programs), judge, generations, grades, board
-        )
-        board.reading(rows.total_bytes)
-        await evaluation.read(rows.candidates(statements=server is not None))
-        if options.completions is not None:
-            completions = Completions(options.completions, evaluation.tasks.values())
-            evaluation.take(completions)
-            board.others(completions.others)
-            samples = min(
-                filter(None, (len(list(evaluation.samples(task))) for task in evaluation.tasks.values())), default=0
-            )
-        ks = check_ks(options.ks, samples or 0)
-        # What is sampled already needs no server to be graded.
-        if isinstance(source, Sampling) and server is not None and evaluation.missing():
-            await _check_model(server, source.model)
-            if source.setting == "agentic":
-                await grader.check_sessions()
-        await evaluation.run()
-        report = report_of(manifest, evaluation.results(), ks)
-        with Output(options.out / REPORT) as output:
-            output.write_line(report.model_dump_json(indent=2).encode())
-        if options.livecodebench is not None:
-            write_livecodebench(options.livecodebench, evaluation.programs())
-        if options.evalplus is not None:
-            write_evalplus(options.evalplus, evaluation.programs())
-    return report
-
-
-async def _only_model(server: ModelServer) -> str:
-    """Raises ServerError, and ValueError where it has several, or does not say."""
-    models = await server.models()
-    if len(models) != 1:
-        known = f"the server has {', '.join(models)}" if models else "the server does not say which it has"
-        raise ValueError(f"--model: {known}: say which")
-    return models[0]
-
-
-async def _check_model(server: ModelServer, model: str) -> None:
-    """Raises ServerError, and ValueError where it has others."""
-    models = await server.models()
-    if models and model not in models:
-        raise ValueError(f"--model: the server has no {model!r}; it has {', '.join(models)}")

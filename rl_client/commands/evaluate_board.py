@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Board:
     """To be used as a context manager. Where stderr is no terminal it tells of rows that are skipped alone."""
 
-    def __init__(self, console: Console, skips: Output | None) -> None:
-        """`skips`: where skipped rows are written."""
+    def __init__(self, console: Console, skips: Output | None, total_bytes: int) -> None:
+        """`skips`: where skipped rows are written. `total_bytes`: of the rows to be read."""
         self._console = console
         self._skips = skips
         self.skips = 0
@@ -35,7 +35,7 @@ class Board:
             TimeRemainingColumn(),
             console=console,
         )
-        self._bars: dict[str, TaskID] = {}
+        self._bars: dict[str, TaskID] = {"read": self._progress.add_task("problems, in bytes", total=total_bytes)}
         self._live = Live(
             get_renderable=self._drawn, console=console, transient=True, refresh_per_second=4, auto_refresh=True
         )
@@ -49,10 +49,6 @@ class Board:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.stop()
-
-    def reading(self, total_bytes: int) -> None:
-        """The problems are about to be read."""
-        self._bars["read"] = self._progress.add_task("problems, in bytes", total=total_bytes)
 
     def others(self, count: int) -> None:
         """So many completions are of problems that are not there."""

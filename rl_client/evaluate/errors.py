@@ -1,9 +1,11 @@
 """What evaluating may raise, beside `DatasetError` and what the grader's client does. Messages are one line.
 
 EvaluationError
+├── BadOption          what was asked for is not there to be had; begins with the option
 ├── OutputTaken        the folder holds another evaluation
 ├── BadTemplate        a template that says nothing of the problem, or asks for what there is not
 ├── BadCompletions     a line of completions that is none; names the file, the line and the field
+├── NothingGraded      there is nothing to report
 ├── ProblemRefused     the grader does not take a problem or a program of it
 └── ServerError        the model's server cannot be used, or not any more
     ├── ServerUnreachable  nothing answers there, or nothing but errors for longer than there is patience
@@ -21,6 +23,10 @@ class EvaluationError(Exception):
         super().__init__(" ".join(message.split()))
 
 
+class BadOption(EvaluationError):
+    pass
+
+
 class OutputTaken(EvaluationError):
     pass
 
@@ -30,6 +36,10 @@ class BadTemplate(EvaluationError):
 
 
 class BadCompletions(EvaluationError):
+    pass
+
+
+class NothingGraded(EvaluationError):
     pass
 
 

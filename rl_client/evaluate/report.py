@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from rl_client.estimators import pass_at_k
+from rl_client.evaluate.errors import BadOption, NothingGraded
 from rl_client.evaluate.rows import TOO_LONG, Grade
 from rl_client.evaluate.settings import Manifest
 from rl_client.evaluate.statistics import LEVEL, RESAMPLES, Estimate, estimates
@@ -100,11 +101,11 @@ class Report(_Part):
 def check_ks(ks: Sequence[int], samples: int) -> tuple[int, ...]:
     """Those that are asked for, or as many of the usual ones as there are samples for.
 
-    Raises ValueError where there are fewer samples than k: nothing is known of more tries than were made.
+    Raises BadOption where there are fewer samples than k: nothing is known of more tries than were made.
     """
     for k in ks:
         if not 1 <= k <= samples:
-            raise ValueError(f"pass@{k} needs {k} samples of each problem, and there are {samples}")
+            raise BadOption(f"--k: pass@{k} needs {k} samples of each problem, and there are {samples}")
     return tuple(sorted(set(ks))) or tuple(k for k in KS if k <= samples)
 
 
@@ -113,7 +114,7 @@ def report_of(
 ) -> Report:
     """`results`: of each problem what its samples came to. `ks`: as `check_ks` has them.
 
-    Raises ValueError where no sample at all was graded.
+    Raises NothingGraded where no sample at all was.
     """
     counts: list[ProblemCounts] = []
     without, kept, grades = 0, list[Kept](), dict[str, Grade]()
@@ -124,7 +125,7 @@ def report_of(
         grades |= {grade.grade: grade for _, grade in samples}
     graded = [one for one in counts if one.graded]
     if not graded:
-        raise ValueError("no sample was graded: there is nothing to report")
+        raise NothingGraded("no sample was graded: there is nothing to report")
     strata = [_stratum(None, graded, ks)]
     difficulties = {one.difficulty for one in graded}
     if len(difficulties) > 1:

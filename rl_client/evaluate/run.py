@@ -107,6 +107,13 @@ class Evaluation:
         except Refused as refused:
             raise RowError("refused", str(refused)) from refused
 
+    def fewest(self) -> int:
+        """Samples that each problem has or is to have; of a file's, those that have any."""
+        if self._manifest.samples is not None:
+            return self._manifest.samples
+        counts = (sum(1 for _ in self.samples(task)) for task in self.tasks.values())
+        return min(filter(None, counts), default=0)
+
     def _is_done(self, task: Task) -> bool:
         kept = [self._generations.get(task.id, number) for number in self.samples(task)]
         whole = len(kept) == self._manifest.samples or (self._manifest.samples is None and kept)

@@ -79,15 +79,14 @@ class Manifest(_Settings):
     samples: int | None
     """For each problem; null where they were in a file."""
 
-    def keep(self, folder: Path) -> None:
-        """Write it, where the folder holds none or one that goes together with it.
+    def keep(self, folder: Path, *, is_begun: bool) -> None:
+        """Write it. `is_begun`: the folder has samples already, by a manifest that must go together with this one.
 
         Raises OutputTaken, with every setting that differs, and DatasetError where the folder cannot be written to.
         """
         path = folder / MANIFEST
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if path.exists():
+            if is_begun:
                 self._compare(path)
             aside = path.with_name(f".{MANIFEST}.{os.getpid()}")
             aside.write_text(self.model_dump_json(indent=2) + "\n")
@@ -98,6 +97,8 @@ class Manifest(_Settings):
     def _compare(self, path: Path) -> None:
         try:
             there = Manifest.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            raise OutputTaken(f"{path}: is not there, and what it was the manifest of is: say another --out") from None
         except ValidationError:
             raise OutputTaken(f"{path}: is no manifest of an evaluation") from None
         differences = _differences(there, self)

@@ -53,6 +53,10 @@ class Generations(_Store):
         self._lines.__enter__()
         return self
 
+    def __len__(self) -> int:
+        """Samples that there are."""
+        return len(self._kept)
+
     def get(self, task: str, sample: int) -> Kept | None:
         """None where there is no such sample yet."""
         return self._kept.get((task, sample))

@@ -83,7 +83,7 @@ def test_an_evaluation_is_whole_and_a_second_one_does_nothing_twice(tmp_path: Pa
     few = rkgrade("problems", file, "--out", tmp_path / "2", "--url", grader.url, "--completions", given, "--k", 3)
     assert (few.exit_code, few.stderr.splitlines()[-1]) == (
         2,
-        "rkgrade: pass@3 needs 3 samples of each problem, and there are 2",
+        "rkgrade: --k: pass@3 needs 3 samples of each problem, and there are 2",
     )
 
 

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from rl_client import patience
+from rl_client.evaluate.rows import Grade
 from rl_client.evaluate.sampling import Chunk, chunks
 from rl_client.evaluate.tasks import Task
 from service.contract import Verdict, parse_problem, problem_id
 from tests.rl_client.answering import Asked, Reply, answering
 from tests.rl_client.evaluate.models import RIGHT, WRONG, Model, lines, report, rkgrade, row, write
-from tests.rl_client.results import graded, unrun
+from tests.rl_client.results import graded, provoked, unrun
 
 LANGUAGES = [{"id": "python", "name": "Python", "version": "3", "aliases": ["py3"]}]
 ROWS = [row("first", "easy"), row("second", "easy", factor=3), row("third", "easy", factor=4)]
@@ -146,7 +147,7 @@ def nothing(tmp_path: Path) -> None:
     ("options", "prepare", "said"),
     [
         (["--model", "other"], nothing, "--model: the server has no 'other'; it has m"),
-        (["--k", "3"], nothing, "pass@3 needs 3 samples of each problem, and there are 2"),
+        (["--k", "3"], nothing, "--k: pass@3 needs 3 samples of each problem, and there are 2"),
         (["--language", "cobol"], nothing, "--language: the grader has no 'cobol'; it has python"),
         (["--extra", "{"], nothing, "--extra: not JSON: Expecting property name"),
         (["--extra", '{"n": 2}'], nothing, "--extra: n: has an option of its own"),
@@ -191,6 +192,8 @@ def test_a_server_that_refuses_is_quoted(tmp_path: Path, status: int, content: o
 
 def test_other_settings_need_another_folder(tmp_path: Path) -> None:
     reply, _ = grader(accepting)
+    # What had no sample yet has no settings either.
+    assert evaluate(tmp_path, Model(TABLE), reply, "--model", "other").exit_code == 2
     assert evaluate(tmp_path, Model(TABLE), reply, "--temperature", 0.5).exit_code == 0
     done = evaluate(tmp_path, Model(TABLE), reply, "--temperature", 0.75, "--chunk", 2)
     assert done.exit_code == 2
@@ -217,7 +220,20 @@ def test_a_line_of_completions_that_is_none_is_named(tmp_path: Path, line: str, 
     assert f"rkgrade: {given} {said}" in done.stderr
 
 
+def test_options_of_sampling_mean_nothing_to_completions(tmp_path: Path) -> None:
+    rows = write(tmp_path / "rows.jsonl", ROWS)
+    done = rkgrade("problems", rows, "--out", tmp_path / "out", "--completions", rows, "--temperature", 0.5)
+    assert done.exit_code == 2
+    assert done.stderr == "rkgrade: --temperature: is for --server: completions of a file are there already\n"
+
+
 def test_missing_samples_are_asked_for_in_chunks_that_stay_the_same() -> None:
     task = Task("id", "sha256:0", "key", "", "prompt")
     assert chunks(task, range(10), 4) == [Chunk(task, 0, 4), Chunk(task, 4, 4), Chunk(task, 8, 2)]
     assert chunks(task, [1, 2, 3, 4, 6], 4) == [Chunk(task, 1, 3), Chunk(task, 4, 1), Chunk(task, 6, 1)]
+
+
+def test_a_program_that_brings_a_checker_down_is_wrong_and_no_fault() -> None:
+    grade = Grade.of("hash", "key", provoked(2, 11), 1)
+    assert (grade.category, grade.is_fault, grade.provoked) == ("correctness_failure", False, True)
+    assert grade.rewards == {"R_1": 0.0, "R_2": 0.0, "R_inf": 0.0}
