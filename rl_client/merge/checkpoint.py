@@ -108,6 +108,10 @@ def _indexed(path: Path, index: Path) -> dict[str, Head]:
     for name in mapped.values():
         if Path(name).name != name or not name.endswith(".safetensors"):
             raise BadCheckpoint(index, f"weight_map: {name!r} is no name of a safetensors file beside it")
+    if SINGLE not in mapped.values() and (path / SINGLE).is_file():
+        raise BadCheckpoint(
+            index, f"weight_map: does not name {SINGLE}, which loaders would take instead: remove either"
+        )
     files = {}
     for name in sorted(set(mapped.values())):
         if not (path / name).is_file():

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from rl_client.merge import records
 from rl_client.merge.adapters import PREFIX, Adapter, compare_adapters, read_wide
-from rl_client.merge.arithmetic import copied_input
+from rl_client.merge.arithmetic import FLOATS, Counts, copied_input
 from rl_client.merge.checkpoint import ADAPTER, ADAPTER_CONFIG
 from rl_client.merge.hashing import hashed
 from rl_client.merge.headers import ITEM_BYTES, Tensor, head_bytes, read_head
 from rl_client.merge.output import Output
 from rl_client.merge.plan import VERSION, check_room, check_unchanged, identity, stamps_of
 from rl_client.merge.recipes import Recipe
-from rl_client.merge.records import InputRecord, MergeRecord, ShardRecord
+from rl_client.merge.records import InputRecord, MergeRecord, NotFiniteRecord, ShardRecord
 from rl_client.merge.run import Watcher
 
 
@@ -96,22 +96,35 @@ def _layout(adapters: Sequence[Adapter], recipe: Recipe) -> tuple[Tensor, ...]:
 def _write(
     output: Output, adapters: Sequence[Adapter], recipe: Recipe, layout: tuple[Tensor, ...], watcher: Watcher
 ) -> None:
-    told = records.metadata(records.RANKS_FORMULA, recipe.alpha, recipe.coefficients, VERSION)
+    inputs = [adapter.path for adapter in adapters]
+    told = records.metadata(records.RANKS_FORMULA, recipe.alpha, recipe.coefficients, inputs, None, VERSION)
     shard = output.shard(ADAPTER, head_bytes(layout, told))
     try:
         copied = copied_input(recipe.coefficients)
-        parts = _computed(adapters, recipe) if copied is None else _copied(layout)
-        for part in parts:
+        not_finite = {}
+        parts = _computed(adapters, recipe) if copied is None else _copied(adapters[copied], layout)
+        for tensor, part in zip(layout, parts, strict=True):
+            if counts := _overflown(tensor, part):
+                not_finite[tensor.name] = NotFiniteRecord.of(counts)
             shard.write(part)
             watcher.advanced(len(part))
         written = shard.close()
     finally:
         shard.drop()
-    output.add(ShardRecord(file=ADAPTER, written=written, not_finite={}, changes={}))
+    output.add(ShardRecord(file=ADAPTER, written=written, not_finite=not_finite, changes={}))
 
 
-def _copied(layout: tuple[Tensor, ...]) -> Iterator[memoryview]:
+def _overflown(tensor: Tensor, content: memoryview) -> Counts:
+    """Elements that are no numbers, which those they were made of all are."""
+    held = np.frombuffer(content, FLOATS[tensor.dtype])
+    nan, infinite = int(np.isnan(held).sum()), int(np.isinf(held).sum())
+    return Counts(nan, infinite, overflow=nan + infinite)
+
+
+def _copied(adapter: Adapter, layout: tuple[Tensor, ...]) -> Iterator[memoryview]:
+    """Raises NotFinite as well."""
     for tensor in layout:
+        read_wide(adapter.path, tensor)
         with tensor.path.open("rb") as file:
             file.seek(tensor.offset)
             yield memoryview(file.read(tensor.bytes))
@@ -122,7 +135,8 @@ def _computed(adapters: Sequence[Adapter], recipe: Recipe) -> Iterator[memoryvie
     for name in _ranks(adapters, recipe):
         parts = [(one, one.modules[name], value) for one, value in _parts(adapters, recipe) if name in one.modules]
         yield _bytes(np.concatenate([read_wide(one.path, module.a) for one, module, _ in parts], axis=0))
-        scaled = [read_wide(one.path, module.b) * np.float32(value * module.scale) for one, module, value in parts]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = [read_wide(one.path, module.b) * np.float32(value * module.scale) for one, module, value in parts]
         yield _bytes(np.concatenate(scaled, axis=1))
 
 
@@ -164,6 +178,6 @@ def _record(output: Output, recipe: Recipe, inputs: tuple[InputRecord, ...], lay
         tensors=len(layout),
         parameters=sum(tensor.elements for tensor in layout),
         left_out=(),
-        not_finite={},
+        not_finite=output.done[ADAPTER].not_finite,
         changes={},
     )

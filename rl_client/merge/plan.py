@@ -66,7 +66,10 @@ class Plan:
 
     def head(self, recipe: Recipe, tensors: Sequence[Tensor]) -> bytes:
         """Of a file of an output."""
-        return head_bytes(tensors, records.metadata(self.formula(recipe), recipe.alpha, recipe.coefficients, VERSION))
+        inputs, base = [source.path for source in self.inputs], None if self.base is None else self.base.path
+        formula = self.formula(recipe)
+        told = records.metadata(formula, recipe.alpha, recipe.coefficients, inputs, base, VERSION)
+        return head_bytes(tensors, told)
 
     def formula(self, recipe: Recipe) -> str:
         if self.base is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -129,10 +129,22 @@ def card(record: MergeRecord) -> str:
     return "\n".join(lines)
 
 
-def metadata(formula: str, alpha: float | None, weights: tuple[float, ...], version: str) -> Mapping[str, str]:
-    """What a safetensors file says of itself; `format` is what transformers asks for."""
+def metadata(
+    formula: str,
+    alpha: float | None,
+    weights: tuple[float, ...],
+    inputs: Sequence[Path],
+    base: Path | None,
+    version: str,
+) -> Mapping[str, str]:
+    """What a safetensors file says of itself; `format` is what transformers asks for. Of the folders their names alone,
+    as on the card, so that the same merge is the same file everywhere.
+    """
     told: dict[str, str] = {"format": "pt", "rkgrade": version, "formula": formula}
+    told["inputs"] = json.dumps([path.resolve().name for path in inputs])
     told["weights"] = json.dumps(weights)
+    if base is not None:
+        told["base"] = base.resolve().name
     if alpha is not None:
         told["alpha"] = repr(alpha)
     return told

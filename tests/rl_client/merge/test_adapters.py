@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from rl_client.merge.adapters import read_adapter
+from rl_client.merge.arithmetic import Counts
 from rl_client.merge.concatenating import concatenate
 from rl_client.merge.errors import BadCheckpoint, Differences, NotFinite
 from rl_client.merge.opening import opened
@@ -258,6 +259,16 @@ def test_an_adapter_of_a_tied_output_layer_is_refused(tmp_path: Path, monkeypatc
         pass
 
 
+def test_what_is_too_large_in_an_adapter_of_adapters_is_counted(tmp_path: Path) -> None:
+    path = adapter(tmp_path / "x", 1, "layers.0.q")
+    weights = [of_weights(text, 1, of_changes=True) for text in ("2", "1e39")]
+    inside, outside = concatenate([read_adapter(path)], weights, tmp_path / "out", Silent())
+    assert inside.record is not None and inside.record.not_finite == {}
+    assert outside.record is not None
+    assert list(outside.record.not_finite) == [f"{PREFIX}layers.0.q.lora_B.weight"]
+    assert outside.record.total_not_finite == Counts(nan=0, infinite=12, overflow=12)
+
+
 def test_an_adapter_that_holds_what_is_no_number_ends_the_merge(tmp_path: Path) -> None:
     path = adapter(tmp_path / "x", 1, "layers.0.q")
     held = read(path)
@@ -269,6 +280,7 @@ def test_an_adapter_that_holds_what_is_no_number_ends_the_merge(tmp_path: Path) 
         pytest.raises(NotFinite, match=r"lora_B\.weight holds 1 NaN elements"),
     ):
         merge(plan, Silent())
-    with pytest.raises(NotFinite):
-        concatenate([read_adapter(path)], [of_weights("0.5", 1, of_changes=True)], tmp_path / "out", Silent())
-    assert [one.name for one in (tmp_path / "out").iterdir() if not one.name.endswith(".partial")] == []
+    for weight in ("0.5", "1"):
+        with pytest.raises(NotFinite):
+            concatenate([read_adapter(path)], [of_weights(weight, 1, of_changes=True)], tmp_path / "one", Silent())
+    assert [one.name for one in tmp_path.glob("o*/*") if not one.name.endswith(".partial")] == []

@@ -142,6 +142,7 @@ def parts(path: Path) -> Path:
 
 
 FIRST, SECOND = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+ALONE = "weight_map: does not name model.safetensors, which loaders would take instead"
 
 
 @pytest.mark.parametrize(
@@ -153,6 +154,7 @@ FIRST, SECOND = "model-00001-of-00002.safetensors", "model-00002-of-00002.safete
         ({"norm": "model-00003-of-00002.safetensors"}, "weight_map: model-00003-of-00002.safetensors is not there"),
         ({"norm": "../low/model.safetensors"}, "is no name of a safetensors file beside it"),
         ({"norm": "pytorch_model.bin"}, "is no name of a safetensors file beside it"),
+        ({"norm": FIRST}, ALONE),
         ({"norm": 3}, "weight_map: is no object"),
         ({}, "weight_map: is no object"),
     ],
@@ -160,6 +162,8 @@ FIRST, SECOND = "model-00001-of-00002.safetensors", "model-00002-of-00002.safete
 def test_a_wrong_index_is_refused(tmp_path: Path, mapped: Any, reason: str | None) -> None:
     folder = parts(tmp_path / "x")
     write_index(folder, mapped)
+    if reason == ALONE:
+        (folder / "model.safetensors").touch()
     if reason is None:
         assert list(read_checkpoint(folder).tensors) == ["norm"]
     else:

@@ -82,8 +82,14 @@ def test_it_says_where_it_comes_from(tmp_path: Path) -> None:
         assert held == {"model.safetensors": (len(content), hashlib.sha256(content).hexdigest())}
     with safe_open(output.path / "model.safetensors", "np") as opened:
         metadata = opened.metadata()
-    assert metadata["format"] == "pt"
-    assert (metadata["alpha"], metadata["weights"], metadata["rkgrade"]) == ("-0.5", "[1.5, -0.5]", told.rkgrade)
+    assert metadata == {
+        "format": "pt",
+        "rkgrade": told.rkgrade,
+        "formula": told.formula,
+        "inputs": '["low", "high"]',
+        "weights": "[1.5, -0.5]",
+        "alpha": "-0.5",
+    }
     card = (output.path / "README.md").read_text()
     assert 'base_model:\n- "low"\n- "high"\n' in card
     assert f"| high | -0.5 | `model.safetensors` | `{told.inputs[1].files['model.safetensors'].sha256}` |" in card
