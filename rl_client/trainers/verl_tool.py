@@ -27,6 +27,7 @@ from verl.utils.rollout_trace import rollout_trace_op
 from rl_client.errors import ClientError
 from rl_client.tools import PYTHON, ToolLimits
 from rl_client.tools import PythonTool as Python
+from rl_client.trainers.loops import reached
 from rl_client.trainers.settings import Settings
 from rl_client.trainers.verl_reward import TOOL
 
@@ -46,8 +47,7 @@ class PythonTool(BaseTool):  # type: ignore[misc]
                 f"the tool has no setting {sorted(unknown)[0]!r}: there are {', '.join((*_SETTINGS, *_LIMITS))}"
             )
         self._limits = ToolLimits(**{name: config[name] for name in _LIMITS if name in config})
-        settings = Settings.given({name: config[name] for name in _SETTINGS if name in config})
-        self._grader = settings.grader()
+        self._settings = Settings.given({name: config[name] for name in _SETTINGS if name in config})
         self._rollouts: WeakKeyDictionary[Any, Python] = WeakKeyDictionary()
         super().__init__(config, tool_schema)
 
@@ -62,7 +62,9 @@ class PythonTool(BaseTool):  # type: ignore[misc]
 
         verl makes an instance for each call, so that it is the rollout by which calls are counted.
         """
-        tool = self._rollouts.setdefault(agent_data, Python(self._grader, self._limits))
+        tool = self._rollouts.get(agent_data)
+        if tool is None:
+            tool = self._rollouts[agent_data] = Python(reached(self._settings).grader, self._limits)
         code = parameters.get(PYTHON.argument) if isinstance(parameters, dict) else None
         try:
             if isinstance(code, str):
