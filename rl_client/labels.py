@@ -2,7 +2,7 @@
 
 A label is the id of a stored problem, or JSON that says more:
 
-    sha256:7473acfa77a424bc1eb2a210b0972c26e57db5ca7d0f5ed2df27e90e85413d61
+    sha256:63516fd025369f0cec30e5b9fc55b0f26d5cdf4be608b60bfbf102ad2677d2db
     {"problem": "sha256:7473...", "reward": "r_k:3", "language": "cpp", "scale": "signed", "format_error": -1.0}
 
 All adapters read labels this way; what a label leaves out is as the trainer's own defaults have it. Whatever is wrong
