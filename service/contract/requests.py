@@ -116,7 +116,8 @@ class GradeRequest(GradeOptions):
         description="A model's raw text, from which `extraction` takes the program.",
     )
     extraction: Extraction = Field(
-        default="last_fence", description="Which code fence of the completion is the program."
+        default="last_fence",
+        description="Which code fence of the completion is the program. Beside `source` there is none to choose.",
     )
 
     @field_validator("completion")
@@ -127,6 +128,14 @@ class GradeRequest(GradeOptions):
             raise PydanticCustomError(
                 "source_xor_completion", "Give exactly one of `source` and `completion`, as a string"
             )
+        return value
+
+    @field_validator("extraction")
+    @classmethod
+    def _chooses_among_fences(cls, value: Extraction, info: ValidationInfo) -> Extraction:
+        # The default says nothing: a request that was written out whole has it.
+        if value != cls.model_fields["extraction"].default and info.data.get("source") is not None:
+            raise PydanticCustomError("extraction_of_source", "Nothing is extracted from a `source`: leave it out")
         return value
 
 

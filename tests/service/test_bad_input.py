@@ -68,6 +68,7 @@ FIELDS: list[tuple[str, Edit]] = [
     ("stop", lambda r: r.update(stop="sometimes")),
     ("taxonomy", lambda r: r.update(stop="first_failure", taxonomy="strict")),
     ("extraction", lambda r: r.update(extraction="guess")),
+    ("extraction", lambda r: r.update(extraction="tagged")),
     ("detail", lambda r: r.update(detail="everything")),
     ("length_unit", lambda r: r.update(length_unit="miles")),
     ("unheard_of", lambda r: r.update(unheard_of=1)),

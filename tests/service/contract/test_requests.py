@@ -46,6 +46,7 @@ def test_a_request_has_the_defaults_of_the_contract() -> None:
         ({"source": "x" * (4 * 2**20 + 1)}, "source"),
         ({"source": None, "completion": LONE_SURROGATE}, "completion"),
         ({"extraction": "best"}, "extraction"),
+        ({"extraction": "first_fence"}, "extraction"),
         ({"limits": {"cpu_s": float("nan")}}, "limits.cpu_s"),
         ({"limits": {"memory_gb": 1}}, "limits.memory_gb"),
         ({"time_factor": float("inf")}, "time_factor"),
@@ -72,7 +73,9 @@ def test_source_and_completion_exclude_each_other_and_an_empty_program_is_a_prog
 
     assert refused(GradeRequest, REQUEST | {"completion": ""}) == both_or_neither
     assert refused(GradeRequest, {"problem": ID, "language": "c"}) == both_or_neither
-    assert GradeRequest.model_validate(REQUEST | {"source": ""}).source == ""
+    whole = GradeRequest.model_validate(REQUEST | {"source": ""})
+    assert whole.source == ""
+    assert GradeRequest.model_validate(whole.model_dump()) == whole
 
 
 @pytest.mark.parametrize("taxonomy", ["any_wrong", "strict"])
