@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 
 from rl_client.commands import evaluate_tables, sources
@@ -29,7 +30,7 @@ from rl_client.evaluate.prompts import TEMPLATES, Template, template_of
 from rl_client.evaluate.settings import Api, Grading, Sampling, Setting
 from rl_client.patience import PATIENCE_S
 from rl_client.token import read_token
-from service.contract import Extraction, LengthUnit, Taxonomy
+from service.contract import Extraction, LengthUnit, Taxonomy, mistakes
 
 if TYPE_CHECKING:
     from rl_client.evaluate.whole import Wanted
@@ -178,6 +179,14 @@ def _command(reader: Reader) -> Callable[..., None]:
                 calls=calls,
             )
 
+        try:
+            grading = Grading(
+                extraction=extraction, taxonomy=taxonomy, time_factor=time_factor, length_unit=length_unit
+            )
+            sampling(model or "")
+        except ValidationError as error:
+            field, words = mistakes(error)[0]
+            stop(USAGE_ERROR, f"--{field.replace('_', '-')}: {words.removeprefix('Value error, ')}")
         source: Server | Path
         if server is not None:
             source = Server(sources.grader("--server", server), _key(key_file), model, sampling, samples)
@@ -190,7 +199,7 @@ def _command(reader: Reader) -> Callable[..., None]:
             grader_token=sources.token(token_file),
             source=source,
             language=language,
-            grading=Grading(extraction=extraction, taxonomy=taxonomy, time_factor=time_factor, length_unit=length_unit),
+            grading=grading,
             ks=tuple(ks or ()),
             requests=concurrency,
             programs=programs,
@@ -235,7 +244,7 @@ def _template(name: str) -> Template:
 def _extra(text: str) -> dict[str, Any]:
     try:
         fields = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         stop(USAGE_ERROR, f"--extra: not JSON: {error}")
     if not isinstance(fields, dict):
         stop(USAGE_ERROR, f"--extra: must be a JSON object, not {type(fields).__name__}")

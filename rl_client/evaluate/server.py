@@ -103,7 +103,7 @@ class ModelServer:
         rows = content.get("data")
         if not isinstance(rows, list):
             raise self._unfit("/models", "there is no list `data`")
-        return tuple(str(row["id"]) for row in rows if isinstance(row, dict) and "id" in row)
+        return tuple(sendable(str(row["id"])) for row in rows if isinstance(row, dict) and "id" in row)
 
     async def chat(self, messages: Messages, samples: int, fields: Mapping[str, Any]) -> Reply:
         """At most `samples` of the next turn. Raises PromptTooLong, ServerError."""

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from rl_client.datasets.base import DatasetError
 from rl_client.evaluate.errors import OutputTaken
@@ -31,7 +31,7 @@ class _Settings(BaseModel):
 
 
 class Sampling(_Settings):
-    """Completions that a server is asked for."""
+    """Completions that a server is asked for. Raises pydantic.ValidationError of what no request could hold."""
 
     run: str
     """A name for it all; other names have other seeds."""
@@ -50,6 +50,18 @@ class Sampling(_Settings):
     """Further fields of each request, such as `top_k`."""
     calls: int = Field(default=16, ge=1)
     """Of tools, in one rollout."""
+
+    @field_validator("*")
+    @classmethod
+    def _is_json(cls, value: object) -> object:
+        plain = value.model_dump() if isinstance(value, BaseModel) else value
+        try:
+            json.dumps(plain, ensure_ascii=False, allow_nan=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text with half of a surrogate pair has no UTF-8 form") from None
+        except ValueError:
+            raise ValueError("a number that JSON does not have") from None
+        return value
 
 
 class Given(_Settings):

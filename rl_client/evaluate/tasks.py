@@ -36,16 +36,16 @@ class Task:
             if entry.statement is None:
                 raise RowError("unsupported", "the set has no statements")
             prompt = sendable(source.template.filled(entry.statement, manifest.language))
-        difficulty = entry.labels.get("difficulty")
+        key, difficulty = sendable(entry.key), entry.labels.get("difficulty")
         named = {
             "source": source.model_dump(mode="json"),
             "language": manifest.language,
             "problem": problem.id,
-            "key": entry.key,
+            "key": key,
             "prompt": prompt,
         }
         digest = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
-        return Task(digest, problem.id, entry.key, "" if difficulty is None else str(difficulty), prompt)
+        return Task(digest, problem.id, key, "" if difficulty is None else sendable(str(difficulty)), prompt)
 
 
 def seed_of(run: str, task: Task, *numbers: int) -> int:

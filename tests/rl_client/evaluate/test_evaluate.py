@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.rl_client.answering import answering
+from tests.rl_client.datasets.test_livecodebench import CALL, STDIN
 from tests.rl_client.evaluate.models import NONE, RIGHT, SLOW, WRONG, Model, lines, report, rkgrade, row, write
 from tests.serving import RKGRADE, Server
 
@@ -139,6 +141,21 @@ def _until(holds: Any) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_a_function_of_livecodebench_is_asked_for_with_its_starter(tmp_path: Path, grader: Server) -> None:
+    public = [{"input": "[1,2]\n3", "output": "6", "testtype": "functional"}]
+    one = CALL | {"public_test_cases": json.dumps(public), "private_test_cases": ""}
+    answer = "```python\nclass Solution:\n    def find(self, nums, k):\n        return sum(nums) + k\n```"
+    model, out = Model({CALL["starter_code"].rstrip(): [answer, NONE]}), tmp_path / "out"
+    file = write(tmp_path / "rows.jsonl", [one, STDIN | {"question_content": ""}])
+    with answering(model) as url:
+        command = ("livecodebench", file, "--out", out, "--url", grader.url, "--server", f"{url}/v1", "--samples", 2)
+        done = rkgrade(*command, "--api", "completions")
+    assert (done.exit_code, done.stderr) == (1, f"rkgrade: {file} row 1: question_content: empty\n")
+    assert model.asked[0]["prompt"].startswith("### Question:\nAdd.\n\n### Format: Complete this Python 3 code")
+    [problem] = report(out).problems
+    assert (problem.key, problem.difficulty, problem.correct, problem.samples) == ("2777", "easy", 1, 2)
 
 
 def test_rollouts_with_tools_are_kept_as_answers(tmp_path: Path, grader: Server) -> None:
