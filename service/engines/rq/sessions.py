@@ -23,7 +23,7 @@ from redis.exceptions import OutOfMemoryError, RedisError
 
 from service.contract import SessionRequest
 from service.engines.frames import Frame
-from service.engines.rq.broker import LEASE_S
+from service.engines.rq.broker import BEAT_S, LEASE_S
 from service.engines.rq.post import Letter, Post, Room
 from service.engines.rq.reaching import reachable
 from service.errors import (
@@ -43,6 +43,9 @@ from service.sessions.base import Owner
 _MOST_BYTES: Final = 64 * 2**20
 
 _LOOK_S: Final = 1.0
+
+#: How long a host must be found gone: one that lives has told of itself again by then, where Redis was emptied.
+_GONE_FOR_S: Final = 3 * BEAT_S
 
 #: How long a session is watched here, for the end of its token, after it was used the last time.
 _WATCHED_S: Final = 86400.0
@@ -77,6 +80,7 @@ class ClusterSessions:
         self._waiting: dict[str, _Waiter] = {}
         self._asked_bytes = 0
         self._watched: dict[str, _Watched] = {}
+        self._gone_since_s: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.token_is_good: Callable[[bytes], bool] = lambda _: True
 
@@ -236,10 +240,13 @@ class ClusterSessions:
         """Tell those who wait for a host that is gone. Raises RedisError."""
         hosts = {waiter.host for waiter in self._waiting.values()}
         gone = hosts - await self._post.hosts_alive(hosts) if hosts else set()
-        if gone and self._settled():
-            for waiter in self._waiting.values():
-                if waiter.host in gone:
-                    _fail(waiter, SessionEnded("lost"))
+        now_s = time.monotonic()
+        self._gone_since_s = {host: self._gone_since_s.get(host, now_s) for host in gone}
+        if not self._settled():
+            return
+        for waiter in self._waiting.values():
+            if now_s - self._gone_since_s.get(waiter.host, math.inf) >= _GONE_FOR_S:
+                _fail(waiter, SessionEnded("lost"))
 
     async def _end_without_token(self) -> None:
         """End sessions whose token is not good any more, of those that were used by this API."""
