@@ -87,9 +87,9 @@ class Conversations:
                     fields = fields_of(settings, seed_of(settings.run, task, number, turns))
                     try:
                         reply = await self._server.chat(messages, 1, fields)
-                    except PromptTooLong:
+                    except PromptTooLong as error:
                         if not turns:
-                            return without_room(task, number)
+                            return without_room(task, number, error)
                         finish_reason = "length"
                         await episode.end()
                     else:

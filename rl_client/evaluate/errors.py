@@ -60,4 +60,4 @@ class ServerUnfit(ServerError):
 
 
 class PromptTooLong(Exception):
-    """The model has no room for it."""
+    """The model has no room for it, in the server's words."""

@@ -2,7 +2,8 @@
 
 `livecodebench`: what `python -m lcb_runner.runner.custom_evaluator --custom_output_file` reads: a JSON list of
 `question_id` and `code_list`, which must name all problems of the release.
-`evalplus`: what `evalplus.evaluate --samples` reads: JSON lines of `task_id` and `solution`.
+`evalplus`: what `evalplus.evaluate --samples` reads: JSON lines of `task_id` and `solution`, of all problems of a set.
+Rows of MBPP+ have numbers: what is 2 there is `Mbpp/2` to EvalPlus itself.
 
 An answer without a program is an empty one there.
 """
@@ -32,4 +33,5 @@ def write_evalplus(path: Path, programs: Programs) -> None:
     with Output(path) as output:
         for task, sources in programs:
             for source in sources:
-                output.write_line(json.dumps({"task_id": task.key, "solution": source}).encode())
+                name = f"Mbpp/{task.key}" if task.key.isdecimal() else task.key
+                output.write_line(json.dumps({"task_id": name, "solution": source}).encode())

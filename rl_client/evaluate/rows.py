@@ -38,6 +38,7 @@ class Generation(_Line):
     reasoning: str | None = Field(default=None, description="What a server told apart from that as thought.")
     source: str | None = Field(default=None, description="The program, where it was handed in as a file.")
     finish_reason: str | None = None
+    refusal: str | None = Field(default=None, description="The server's words, where it has no room for the prompt.")
     turns: int = 1
     calls: int = Field(default=0, description="Of tools.")
     conversation: tuple[dict[str, str], ...] | None = Field(default=None, description="All of a rollout with tools.")

@@ -19,8 +19,9 @@ from rl_client.encoded import EncodedProblem
 from rl_client.errors import Refused
 from rl_client.evaluate.completions import Completions
 from rl_client.evaluate.conversing import Conversations
+from rl_client.evaluate.errors import ServerUnfit
 from rl_client.evaluate.grading import Judge
-from rl_client.evaluate.rows import Generation, Grade
+from rl_client.evaluate.rows import TOO_LONG, Generation, Grade
 from rl_client.evaluate.sampling import Chunk, chunks, sample
 from rl_client.evaluate.server import ModelServer
 from rl_client.evaluate.settings import Manifest, Sampling
@@ -78,6 +79,11 @@ class Evaluation:
         self._grades = grades
         self._watcher = watcher
         self._grading: dict[str, asyncio.Future[Grade]] = {}
+        self._fits = False
+        """Whether the model has had room for a prompt."""
+        self._held: list[Generation] = []
+        self._kept: list[tuple[Task, int]] = []
+        """What was sampled, and is not on its way to the grader yet."""
         self.tasks: dict[str, Task] = {}
         """By their ids, in the order of their rows."""
 
@@ -155,6 +161,8 @@ class Evaluation:
         """Raises ServerError, ProblemRefused, ClientError, DatasetError; what was done by then is kept."""
         there = [(task, number) for task in self.tasks.values() for number in self.samples(task)]
         missing = self.missing()
+        kept = (self._generations.get(task.id, number) for task, number in there)
+        self._fits = any(one is not None and one.finish_reason != TOO_LONG for one in kept)
         self._watcher.planned(len(there) + sum(chunk.count for chunk in missing), len(there))
         self._ungraded: asyncio.Queue[tuple[Task, int]] = asyncio.Queue(2 * self._stage.programs)
         try:
@@ -165,6 +173,7 @@ class Evaluation:
                     work = iter(missing)
                     for _ in range(min(self._stage.requests, len(missing))):
                         producers.create_task(self._sample_all(work))
+                self._require_room()
                 await self._ungraded.join()
                 for grader in graders:
                     grader.cancel()
@@ -183,6 +192,12 @@ class Evaluation:
             found += chunks(task, (one for one in numbers if self._generations.get(task.id, one) is None), size)
         return sorted(found, key=lambda chunk: chunk.first)
 
+    def _require_room(self) -> None:
+        """Raises ServerUnfit where the model has no room for a single prompt."""
+        if self._held:
+            words = "the model has no room for any of the prompts, with so many tokens for an answer (--max-tokens)"
+            raise ServerUnfit(f"{words}: {self._held[0].refusal}")
+
     async def _feed(self, there: Iterable[tuple[Task, int]]) -> None:
         for one in there:
             await self._ungraded.put(one)
@@ -190,31 +205,33 @@ class Evaluation:
     async def _sample_all(self, work: Iterator[Chunk]) -> None:
         sampled = self._sampler()
         for chunk in work:
-            for one in await sampled(chunk):
-                await self._ungraded.put((chunk.task, one))
+            await sampled(chunk)
+            kept, self._kept = self._kept, []
+            for one in kept:
+                await self._ungraded.put(one)
 
-    def _sampler(self) -> Callable[[Chunk], Awaitable[range]]:
+    def _sampler(self) -> Callable[[Chunk], Awaitable[None]]:
         source, server = self._manifest.source, self._stage.server
         assert isinstance(source, Sampling)
         assert server is not None
-        conversations = (
-            None
-            if source.setting == "reasoning"
-            else Conversations(server, self._stage.grader, source, self._manifest.language)
-        )
+        if source.setting == "reasoning":
+            return lambda chunk: sample(server, source, chunk, self._keep)
+        conversations = Conversations(server, self._stage.grader, source, self._manifest.language)
 
-        async def sampled(chunk: Chunk) -> range:
-            if conversations is None:
-                await sample(server, source, chunk, self._keep)
-            else:
-                self._keep([await conversations.sample(chunk.task, chunk.first)])
-            return range(chunk.first, chunk.first + chunk.count)
+        async def sampled(chunk: Chunk) -> None:
+            self._keep([await conversations.sample(chunk.task, chunk.first)])
 
         return sampled
 
     def _keep(self, generations: Sequence[Generation]) -> None:
-        self._generations.add(generations)
-        self._watcher.sampled(len(generations))
+        """Samples whose prompts are too long are held back until one fits: it may be the bounds that are wrong."""
+        self._held += generations
+        self._fits = self._fits or any(one.finish_reason != TOO_LONG for one in generations)
+        if self._fits:
+            held, self._held = self._held, []
+            self._generations.add(held)
+            self._kept += ((self.tasks[one.task], one.sample) for one in held)
+            self._watcher.sampled(len(held))
 
     async def _grade_all(self) -> None:
         while True:

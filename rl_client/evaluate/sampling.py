@@ -64,17 +64,23 @@ async def sample(
                 reply = await server.chat(messages_of(task.prompt, None), end - first, fields)
             else:
                 reply = await server.complete(task.prompt, end - first, fields)
-        except PromptTooLong:
-            keep([without_room(task, number) for number in range(first, end)])
+        except PromptTooLong as error:
+            keep([without_room(task, number, error) for number in range(first, end)])
             return
         keep(_generations(task, first, seed, reply))
         first += len(reply.choices)
 
 
-def without_room(task: Task, number: int) -> Generation:
+def without_room(task: Task, number: int, error: PromptTooLong) -> Generation:
     """A sample that there is none of."""
     return Generation(
-        task=task.id, problem_id=task.problem_id, key=task.key, sample=number, finish_reason=TOO_LONG, turns=0
+        task=task.id,
+        problem_id=task.problem_id,
+        key=task.key,
+        sample=number,
+        finish_reason=TOO_LONG,
+        refusal=str(error),
+        turns=0,
     )
 
 

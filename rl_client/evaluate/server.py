@@ -37,10 +37,11 @@ _TOLD_EVERY_S = 60.0
 
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
-#: How servers say that a prompt does not fit: OpenAI's and llama.cpp's codes, and sentences of vLLM, SGLang and others.
+#: How servers say that a prompt does not fit: OpenAI's and llama.cpp's codes, and sentences of vLLM, SGLang, TGI.
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|(maximum|available|model's) context|context (length|size|window)"
-    r"|maximum model length|max_model_len|max_seq_len|prompt is too long|input is too long",
+    r"|maximum model length|max_model_len|max_seq_len|prompt is too long|input is too long"
+    r"|`inputs` (tokens|must have less)",
     re.I,
 )
 
@@ -117,7 +118,7 @@ class ModelServer:
         begun_s = time.monotonic()
         answer = await self._answer("POST", path, body)
         if answer.status_code in (400, 413, 422) and _TOO_LONG.search(answer.text):
-            raise PromptTooLong
+            raise PromptTooLong(sendable(_reason(answer)))
         content = self._content(answer)
         rows = content.get("choices")
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):

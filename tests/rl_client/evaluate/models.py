@@ -90,7 +90,7 @@ class Model:
 
 
 def rkgrade(*arguments: object) -> Result:
-    done = CliRunner().invoke(build(), ["evaluate", *map(str, arguments)])
+    done = CliRunner().invoke(build("evaluate"), ["evaluate", *map(str, arguments)])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done
