@@ -69,13 +69,32 @@ def test_a_server_that_is_busy_gives_one_sample_at_a_time_and_takes_no_long_prom
     lock = threading.Lock()
     model = Model(TABLE, most=1, refuses={"second": (400, too_long)})
 
+    keys = []
+    (tmp_path / "key").write_text("sk-secret\n")
+    (tmp_path / "template").write_text("$statement in $language for 1 $$")
+
     def busy(one: Asked) -> tuple[int, dict[str, str], object]:
+        keys.append(one.authorization)
         with lock:
             status, headers = next(trouble, (200, {})) if one.path != "/v1/models" else (200, {})
         return (status, headers, {}) if status != 200 else model(one)
 
-    done = evaluate(tmp_path, busy, grader(accepting)[0], "--concurrency", 1)  # type: ignore[arg-type]
+    options = ["--concurrency", 1, "--key-file", tmp_path / "key", "--template", tmp_path / "template"]
+    options += ["--temperature", 0.5, "--top-p", 0.9, "--max-tokens", 7, "--stop", "END", "--extra", '{"top_k": 3}']
+    done = evaluate(tmp_path, busy, grader(accepting)[0], *options)  # type: ignore[arg-type]
     assert (done.exit_code, done.stderr) == (0, "")
+    assert set(keys) == {"Bearer sk-secret"}
+    told = {name: value for name, value in model.asked[0].items() if name != "seed"}
+    assert told == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "first in Python 3 for 1 $"}],
+        "n": 2,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "max_tokens": 7,
+        "stop": ["END"],
+        "top_k": 3,
+    }
     assert model.asked_for() == {"first": 2 + 1, "second": 2, "third": 2 + 1}
     assert len({body["seed"] for body in model.asked}) == 5
     found = report(tmp_path / "out")
