@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import collections
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -36,8 +37,8 @@ class Approx:
             if not isinstance(actual, dict) or expected.keys() != actual.keys():
                 return False
             return all(self.near(expected[key], actual[key]) for key in expected)
-        if isinstance(expected, (list, tuple)):
-            if not isinstance(actual, (list, tuple)) or len(expected) != len(actual):
+        if isinstance(expected, (list, tuple, collections.deque)):
+            if not isinstance(actual, (list, tuple, collections.deque)) or len(expected) != len(actual):
                 return False
             return all(map(self.near, expected, actual))
         if not are_numbers(expected, actual):

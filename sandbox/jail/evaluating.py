@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from sandbox.jail import crossing
     from sandbox.jail.link import Link
+    from sandbox.jail.outcomes import NotCovered
     from sandbox.jail.stand_ins import MODULE, Program, ProgramType
-    from sandbox.jail.suites import NotCovered
 else:
     import crossing
+    from outcomes import NotCovered
     from stand_ins import MODULE, Program, ProgramType
-    from suites import NotCovered
 
 CODE = types.CodeType
 
@@ -73,7 +73,7 @@ MAKERS = frozenset({("copyreg", "_reconstructor"), ("copyreg", "__newobj__"), ("
 LOOKS = {
     inspect: "getfile getfullargspec getmembers getsource getsourcefile getsourcelines isasyncgenfunction "
     "iscoroutinefunction isfunction isgeneratorfunction ismethod signature",
-    dataclasses: "asdict astuple fields is_dataclass replace",
+    dataclasses: "asdict astuple fields replace",
 }
 
 

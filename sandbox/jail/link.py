@@ -17,24 +17,23 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import types
     from collections.abc import Callable, Iterator
     from typing import Any, NoReturn
 
     from sandbox.jail import crossing, ends
     from sandbox.jail.changes import restore
     from sandbox.jail.elsewhere import names_a_file, surroundings
-    from sandbox.jail.shared import Copies
+    from sandbox.jail.hearing import Hearing
+    from sandbox.jail.shared import CHANGEABLE, Copies
     from sandbox.jail.stand_ins import MODULE, Program, ProgramType, stand_in, standing_in
-    from sandbox.jail.suites import Failed, NotCovered
 else:
     import crossing
     import ends
     from changes import restore
     from elsewhere import names_a_file, surroundings
-    from shared import Copies
+    from hearing import Hearing
+    from shared import CHANGEABLE, Copies
     from stand_ins import MODULE, Program, ProgramType, stand_in, standing_in
-    from suites import Failed, NotCovered
 
 ANSWERS_FD = 5
 REQUESTS_FD = 6
@@ -46,8 +45,9 @@ DETAIL_CHARS = 3500
 #: to the program: a sixteenth of what may cross at once.
 MOST_GIVEN_BYTES = crossing.MAX_FRAME_BYTES // 16
 
-#: Questions whose answers say no more than what there is: beside reading them, the script has nothing of them to do.
-INTRODUCTIONS = frozenset({"names", "class"})
+#: Questions whose answers say no more than what there is, if anything: beside reading them, the script has nothing of
+#: them to do.
+INTRODUCTIONS = frozenset({"names", "class", "seed"})
 
 #: The first character of the report, while a limit that this process runs into is laid to the program, and before.
 PROGRAMS, SCRIPTS = b"\n", b" "
@@ -80,19 +80,11 @@ class Link:
         self.made: collections.Counter[int] = collections.Counter()
         """How often of these by a class, called by its name."""
         self.functions: list[Callable[..., Any]] = []
-        self.raised: list[BaseException] = []
+        self.hearing = Hearing(self.lack)
         self.reckoned: set[int] = set()
         """Objects that arithmetic with plain data gave, and what was got from them."""
         self.held: dict[int, Any] = {}
         """What objects of plain types' subclasses hold, where that cannot change."""
-        self.asserting: set[int] = set()
-        """Lines of the script on which something is asserted."""
-        self.unheard: BaseException | None = None
-        """What failed where nobody need hear of it, as in a function that the program called."""
-        self.unasked: dict[Any, BaseException] = {}
-        """What failed in futures, by those whose result nobody has asked for."""
-        self.missed = ""
-        """A check of the script's that has not run."""
         self.surroundings = surroundings()
         self.exit = os._exit
 
@@ -112,16 +104,6 @@ class Link:
     def lack(self, what: str) -> NoReturn:
         """The test needs what it does not get here, and no program could pass it."""
         self.end(ends.BROKEN, f"the test needs what is not covered: {what}")
-
-    # -- checks that would pass in silence
-
-    def hear(self, error: BaseException | None) -> None:
-        if isinstance(error, NotCovered):
-            self.lack(str(error))
-        self.unheard = self.unheard or error
-
-    def miss(self, what: str) -> None:
-        self.missed = self.missed or what
 
     # -- whose fault a limit is
 
@@ -164,26 +146,12 @@ class Link:
         if of_own:
             self.made[number] += 1
 
-    def is_a_check(self, error: BaseException) -> bool:
-        """Whether the script is to hear of an exception, whoever would keep it to himself."""
-        return isinstance(error, (Failed, NotCovered)) or self.asserts_at(error.__traceback__)
-
-    def asserts_at(self, trace: types.TracebackType | None) -> bool:
-        """Whether an exception came up while the script asserted something."""
-        while trace is not None:
-            code = trace.tb_frame.f_code
-            # A lambda is written there, and fails elsewhere: `assert safe(lambda: 1 / 0) is None`.
-            in_script = code.co_filename == ends.SCRIPT_NAME and code.co_name != "<lambda>"
-            if in_script and trace.tb_lineno in self.asserting:
-                return True
-            trace = trace.tb_next
-        return False
-
     # -- messages
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         """One question and its answer, functions of the script's called in between. Raises what the program raised."""
         with self.lock:
+            self.hearing.unwound()
             self.send({"op": op, **fields, "changes": [] if op in INTRODUCTIONS else self.copies.changes()})
             if op != "get" and op not in INTRODUCTIONS:
                 self.looked = True
@@ -195,7 +163,9 @@ class Link:
                 self.answer()
                 self.send(self.called_back(said), of_the_programs=True)
         if "raised" in said:
-            raise self.exception(said["raised"], ending_is_meant=fields.get("special") == "__next__")
+            error = self.exception(said["raised"], ending_is_meant=fields.get("special") == "__next__")
+            self.hearing.unwind()
+            raise error
         if "value" not in said:
             self.end(ends.OUTSIDE)
         if op == "get" and not is_reference(said["value"]):
@@ -267,7 +237,7 @@ class Link:
     def call(self, of: int, args: tuple[Any, ...], keywords: dict[str, Any], **fields: Any) -> Any:
         """Call an object, or a special method of it; arguments that were changed in place change here too."""
         for name, one in surroundings().items():
-            if one is not self.surroundings[name]:
+            if one != self.surroundings[name]:
                 self.lack(f"{name} of its own for the program")
         for one in (*args, *keywords.values()):
             if type(one) is str and names_a_file(one):
@@ -284,7 +254,16 @@ class Link:
                 restore(keywords[name], self.read(data, crossing.MAX_CHANGED_DEPTH))
             else:
                 self.end(ends.OUTSIDE)
+        if "given" in said:
+            return self.given(said["given"], args, keywords)
         return self.copies.copy(said.get("shared"), self.read(said["value"]))
+
+    def given(self, name: object, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """The very argument that a call has come to."""
+        there = {str(index): one for index, one in enumerate(args)} | keywords
+        if type(name) is not str or type(there.get(name)) not in CHANGEABLE:
+            self.end(ends.OUTSIDE)
+        return there[name]
 
     def called_back(self, asked: dict[str, Any]) -> object:
         """The program calls a function that the script gave it."""
@@ -299,8 +278,8 @@ class Link:
         try:
             return {"value": self.written(self.functions[number](*given, **named))}
         except BaseException as error:
-            if self.is_a_check(error):
-                self.hear(error)
+            if self.hearing.is_a_check(error):
+                self.hearing.hear(error)
             return {"raised": builtin_class(error), "text": str(error)}
 
     # -- what crosses in place of plain data
@@ -318,6 +297,10 @@ class Link:
             return {"builtin": name}
         if isinstance(value, type) and issubclass(value, BaseException):
             raise crossing.NotPlain(f"a class of exceptions of its own: {value.__name__}")
+        if hasattr(type(value), "__next__") and not hasattr(value, "read"):
+            # Items come one by one, as the program asks for them; none is the end.
+            self.functions.append(lambda: [one for _, one in zip(range(1), value, strict=False)])
+            return {"iterator": len(self.functions) - 1}
         if callable(value):
             self.functions.append(value)
             # As a decorator passes them on.
@@ -381,7 +364,7 @@ class Link:
     def exception(self, said: Any, *, ending_is_meant: bool) -> BaseException:
         """What the program raised, as the script is to see it: from now on it has something to work on, and to tell."""
         self.answer()
-        if type(said) is not dict or said.keys() != {"class", "text", "number", "args"}:
+        if type(said) is not dict or said.keys() != {"class", "text", "number", "args", "cause"}:
             self.end(ends.OUTSIDE)
         try:
             kind = self.kind(said["class"])
@@ -400,7 +383,9 @@ class Link:
             made = Exception(text)
         made.__dict__["_rkgrade_number"] = number
         made.__dict__["_rkgrade_text"] = text
-        self.raised.append(made)
+        if said["cause"] is not None:
+            made.__cause__ = self.exception(said["cause"], ending_is_meant=True)
+        self.hearing.raised.append(made)
         return made
 
 

@@ -21,9 +21,11 @@ import json
 import os
 import sys
 import types
+from _thread import RLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, NoReturn
 
     from sandbox.jail import crossing
@@ -47,6 +49,16 @@ ANSWERS_FD = 5
 #: Plain types whose subclasses compare by what they hold.
 BASES = (bool, int, float, str, bytes, list, tuple, dict, frozenset, set)
 
+#: How many exceptions are told, of which one was raised from the next.
+MOST_CAUSES = 4
+
+#: Types of the interpreter's that a script may ask for, as it does by `isinstance`.
+KINDS: dict[type, str] = {
+    types.GeneratorType: "generator",
+    types.FunctionType: "function",
+    types.MethodType: "method",
+}
+
 CHANGEABLE = frozenset({"set", "deque", "dict", "Counter", "OrderedDict", "defaultdict", "bytearray", "array"})
 
 
@@ -59,6 +71,8 @@ class Server:
         self.numbers: dict[int, int] = {}
         self.originals = Originals()
         self.write = os.write
+        self.calling = RLock()
+        """Held by the thread that calls a function of the script's: there is one conversation."""
         self.dumps = json.dumps
 
     # -- messages
@@ -87,8 +101,16 @@ class Server:
         except BaseException as error:
             return self.raised(error)
 
-    def raised(self, error: BaseException) -> object:
-        said = {"class": self.special(type(error)), "text": "", "number": self.number(error), "args": None}
+    def raised(self, error: BaseException, causes: int = MOST_CAUSES) -> dict[str, Any]:
+        said: dict[str, Any] = {
+            "class": self.special(type(error)),
+            "text": "",
+            "number": self.number(error),
+            "args": None,
+        }
+        said["cause"] = (
+            None if causes == 0 or error.__cause__ is None else self.raised(error.__cause__, causes - 1)["raised"]
+        )
         try:
             said["text"] = str(error)[:10_000]
             said["args"] = [crossing.encode(one, self.special) for one in error.args]
@@ -135,6 +157,8 @@ class Server:
             return self.objects[inner]
         if name == "function":
             return self.function(*inner)
+        if name == "iterator":
+            return self.iterated(self.function(inner, None, None))
         if name == "builtin":
             return getattr(builtins, inner)
         if name == "exception":
@@ -142,10 +166,15 @@ class Server:
             return getattr(builtins, kind)(text)
         raise crossing.Outside(name)
 
-    def function(self, number: int, name: str | None, doc: str | None) -> object:
+    def iterated(self, step: Any) -> Iterator[Any]:
+        while items := step():
+            yield items[0]
+
+    def function(self, number: int, name: str | None, doc: str | None) -> Any:
         def of_the_test(*args: Any, **keywords: Any) -> Any:
-            self.send({"call": number, **self.arguments(args, keywords)})
-            reply = self.serve(until_answered=True)
+            with self.calling:
+                self.send({"call": number, **self.arguments(args, keywords)})
+                reply = self.serve(until_answered=True)
             if "raised" in reply:
                 raise getattr(builtins, reply["raised"])(reply["text"])
             return self.decode(reply["value"])
@@ -199,7 +228,12 @@ class Server:
             kept = target(*args, **keywords)
         if kept is NotImplemented:
             return {"value": {"refused": []}}
-        reply = self.shared(kept) if asked.get("special") == "__getitem__" else self.value(kept)
+        given = None if "special" in asked else self.given(kept, asked, args, keywords)
+        reply: dict[str, object]
+        if given is not None:
+            reply = {"value": None, "given": given}
+        else:
+            reply = self.shared(kept) if asked.get("special") == "__getitem__" else self.value(kept)
         changed = {
             str(name): after
             for name, before, now in [
@@ -210,6 +244,26 @@ class Server:
             and (after := crossing.encode(now, self.special, crossing.MAX_CHANGED_DEPTH)) != before
         }
         return reply | {"changed": changed} if changed else reply
+
+    def given(self, kept: object, asked: dict[str, Any], args: list[Any], keywords: dict[str, Any]) -> str | None:
+        """By which name a call was given what it came to, where that can change: the script is to find it the same."""
+        for index, one in enumerate(args):
+            if one is kept and can_change(asked["args"][index]):
+                return str(index)
+        return next(
+            (name for name, one in keywords.items() if one is kept and can_change(asked["keywords"][name])), None
+        )
+
+    def do_seed(self, asked: dict[str, Any]) -> object:
+        """Where random numbers begin, as the script has sown them."""
+        if asked["module"] == "random":
+            __import__("random").seed(self.decode(asked["value"]))
+        elif (numpy := sys.modules.get("numpy")) is not None:
+            numpy.random.seed(self.decode(asked["value"]))
+        return self.value(None)
+
+    def do_dir(self, asked: dict[str, Any]) -> object:
+        return self.value(dir(self.objects[asked["of"]]))
 
     def do_copy(self, asked: dict[str, Any]) -> object:
         import copy
@@ -248,7 +302,7 @@ class Server:
             "hash": "none" if hashes is None else "own" if hashes is not object.__hash__ else "identity",
             "plain": any(issubclass(kind, base) for base in BASES),
             "enum": issubclass(kind, enum.Enum),
-            "generator": kind is types.GeneratorType,
+            "kind": KINDS.get(kind),
         }
         return {"value": {"dict": [[name, value] for name, value in said.items() if name != "bases"]}} | {
             "bases": said["bases"]

@@ -1,19 +1,19 @@
 """Checks of a test script's that would pass in silence: they fail where nobody hears of it, or never run.
 
-Python lets by an assertion that fails in a thread, a future or a task, failures that unittest keeps in a result that
-nobody looks at (`unittest.main(exit=False)`), a coroutine that is never awaited, and tests of a `TestCase` that are
-coroutines or generators. None of them is to count as passed. Not heard is what a script has handed to it and does not
-look at: by `asyncio.gather(return_exceptions=True)`, or by a pool of `multiprocessing`.
+Python lets by an assertion that fails in a thread, a future or a task, and a coroutine that is never awaited. None of
+them is to count as passed. Nor is what a script is handed and need not look at: by
+`asyncio.gather(return_exceptions=True)`, or by a pool. In processes of the script's own nobody would hear anything,
+and the program's answers can be for one process only: they are not covered. (unittest's are in `cases`.)
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import inspect
+import os
+import sys
 import threading
 import types
-import unittest
 import warnings
 
 TYPE_CHECKING = False
@@ -21,132 +21,150 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sandbox.jail import ends
-    from sandbox.jail.link import Link
+    from sandbox.jail.hearing import Hearing
 else:
     import ends
 
-#: What a `TestCase` calls beside its test.
-SET_UP = ("setUp", "tearDown", "setUpClass", "tearDownClass")
+#: Where asyncio keeps the tasks that there are.
+TASKS = ("_all_tasks", "_scheduled_tasks", "_eager_tasks")
 
 
-def listen(link: Link, source: bytes) -> None:
-    """Have the link told of such checks, from now on. What the script does not name is not imported for it."""
-    hear_results(link)
-    hear_threads(link)
+def listen(hearing: Hearing, source: bytes) -> None:
+    """Have such checks heard, from now on. What the script does not name is not imported for it."""
+    hear_threads(hearing)
     if b"futures" in source:
-        hear_futures(link)
+        hear_futures(hearing)
+    if b"multiprocessing" in source:
+        hear_pools(hearing)
     if b"asyncio" in source:
-        hear_tasks(link)
-    look_at_cases(link)
-    look_at_coroutines(link)
+        hear_tasks(hearing)
+        hear_gathered(hearing)
+    look_at_coroutines(hearing)
+    os.register_at_fork(before=lambda: hearing.lack("processes of the test's own"))
 
 
-def hear_results(link: Link) -> None:
-    """What failed, as unittest is told of it. Suites that run here have a result of their own."""
-
-    def adding(add: Any) -> Any:
-        @functools.wraps(add)
-        def added(result: Any, *args: Any) -> None:
-            link.hear(failure(args))
-            add(result, *args)
-
-        return added
-
-    kind = unittest.TestResult
-    for name in ("addError", "addFailure", "addSubTest", "addUnexpectedSuccess"):
-        setattr(kind, name, adding(getattr(kind, name)))
-
-
-def failure(args: tuple[Any, ...]) -> Any:
-    """The exception that a result is told of, last of all; None where a subtest went well."""
-    if len(args) == 1:
-        return AssertionError("passed, where it was expected to fail")
-    return args[-1] and args[-1][1]
-
-
-def hear_threads(link: Link) -> None:
+def hear_threads(hearing: Hearing) -> None:
     tell = threading.excepthook
 
     def told(of: Any) -> None:
-        if of.exc_value is not None and link.is_a_check(of.exc_value):
-            link.hear(of.exc_value)
+        if of.exc_value is not None and hearing.is_a_check(of.exc_value):
+            hearing.hear(of.exc_value)
         tell(of)
 
     threading.excepthook = told
 
 
-def hear_futures(link: Link) -> None:
+def asking(hearing: Hearing, kind: Any, *names: str) -> None:
+    """Have whoever calls these methods of a future hear of what failed in it."""
+
+    def asked_by(ask: Any) -> Any:
+        @functools.wraps(ask)
+        def asked(future: Any, *args: Any, **keywords: Any) -> Any:
+            try:
+                return ask(future, *args, **keywords)
+            finally:
+                hearing.unasked.pop(future, None)
+
+        return asked
+
+    for name in names:
+        setattr(kind, name, asked_by(vars(kind)[name]))
+
+
+def hear_futures(hearing: Hearing) -> None:
     """What failed in one that nobody asks."""
     kind: Any = importlib.import_module("concurrent.futures").Future
     keep = kind.set_exception
 
     @functools.wraps(keep)
     def kept(future: Any, error: BaseException | None) -> None:
-        if error is not None and link.is_a_check(error):
-            link.unasked[future] = error
+        if error is not None and hearing.is_a_check(error):
+            hearing.unasked[future] = error
         keep(future, error)
 
-    def asking(ask: Any) -> Any:
-        @functools.wraps(ask)
-        def asked(future: Any, *args: Any, **keywords: Any) -> Any:
-            try:
-                return ask(future, *args, **keywords)
-            finally:
-                link.unasked.pop(future, None)
-
-        return asked
-
     kind.set_exception = kept
-    for name in ("result", "exception"):
-        setattr(kind, name, asking(getattr(kind, name)))
+    asking(hearing, kind, "result", "exception")
 
 
-def hear_the_rest(link: Link) -> None:
-    """Wait for the threads that Python waits for at its end, and hear what nobody has asked for by then."""
-    threading._shutdown()  # type: ignore[attr-defined]
-    for error in link.unasked.values():
-        link.hear(error)
+def hear_pools(hearing: Hearing) -> None:
+    """What failed in a pool of threads, in results that nobody asks for."""
+    pool: Any = importlib.import_module("multiprocessing.pool")
+
+    def keeping(keep: Any) -> Any:
+        @functools.wraps(keep)
+        def kept(result: Any, index: int, outcome: Any) -> None:
+            succeeded, error = outcome
+            if not succeeded and isinstance(error, BaseException) and hearing.is_a_check(error):
+                hearing.unasked[result] = error
+            keep(result, index, outcome)
+
+        return kept
+
+    for kind in (pool.ApplyResult, pool.MapResult, pool.IMapIterator, pool.IMapUnorderedIterator):
+        kind._set = keeping(vars(kind)["_set"])
+    asking(hearing, pool.ApplyResult, "get", "successful")
+    asking(hearing, pool.IMapIterator, "next", "__next__")
 
 
-def hear_tasks(link: Link) -> None:
-    """Of a task that has failed, and that nobody has asked for its result, its loop is told."""
+def hear_tasks(hearing: Hearing) -> None:
+    """Of a task that has failed, and that nobody has asked for its result, its loop is told as it goes."""
     kind: Any = importlib.import_module("asyncio").BaseEventLoop
     tell = kind.call_exception_handler
 
     @functools.wraps(tell)
     def told(loop: Any, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        if error is not None and link.is_a_check(error):
-            link.hear(error)
+        if error is not None and hearing.is_a_check(error):
+            hearing.hear(error)
         tell(loop, context)
 
     kind.call_exception_handler = told
 
 
-def look_at_cases(link: Link) -> None:
-    kind: Any = unittest.TestCase
-    run = kind.run
+def hear_gathered(hearing: Hearing) -> None:
+    """What failed, and was not what the program raised, among what `gather` hands out as results."""
+    asyncio: Any = importlib.import_module("asyncio")
+    gather = asyncio.gather
 
-    @functools.wraps(run)
-    def looked_at(case: Any, *args: Any) -> Any:
-        is_async = isinstance(case, unittest.IsolatedAsyncioTestCase)
-        for name in (case.id().rpartition(".")[2], *SET_UP):
-            function = getattr(case, name, None)
-            if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-                link.miss(f"{name} of a TestCase that yields")
-            elif inspect.iscoroutinefunction(function) and (name in SET_UP or not is_async):
-                link.miss(f"{name} of a TestCase that is a coroutine")
-        return run(case, *args)
+    def tell(future: Any) -> None:
+        if future.cancelled() or future.exception() is not None:
+            return
+        for error in future.result():
+            of_the_programs = hearing.is_raised(error)
+            if isinstance(error, BaseException) and not of_the_programs and hearing.is_a_check(error):
+                hearing.hear(error)
 
-    kind.run = looked_at
+    @functools.wraps(gather)
+    def gathered(*awaitables: Any, return_exceptions: bool = False) -> Any:
+        future = gather(*awaitables, return_exceptions=return_exceptions)
+        if return_exceptions:
+            future.add_done_callback(tell)
+        return future
+
+    asyncio.gather = gathered
 
 
-def look_at_coroutines(link: Link) -> None:
+def hear_the_rest(hearing: Hearing) -> None:
+    """Wait for the threads that Python waits for at its end, and hear what nobody has asked for by then."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    for error in [*hearing.unasked.values(), *filter(hearing.is_a_check, failed_tasks())]:
+        hearing.hear(error)
+
+
+def failed_tasks() -> list[BaseException]:
+    """Of tasks that are still there, and that nobody has asked."""
+    asyncio = sys.modules.get("asyncio.tasks")
+    tasks = {task for name in TASKS for task in getattr(asyncio, name, ())}
+    failed = (task for task in tasks if task.done() and not task.cancelled() and getattr(task, "_log_traceback", False))
+    return [error for task in failed if (error := task.exception()) is not None]
+
+
+def look_at_coroutines(hearing: Hearing) -> None:
     tell = warnings._warn_unawaited_coroutine  # type: ignore[attr-defined]  # Where CPython tells of one as it goes.
 
     def told(coroutine: types.CoroutineType[Any, Any, Any]) -> None:
-        if coroutine.cr_code.co_filename == ends.SCRIPT_NAME:
-            link.miss(f"{coroutine.__name__}, a coroutine that is never awaited")
+        if coroutine.cr_code.co_filename == ends.SCRIPT_NAME and not hearing.is_unwinding(sys._getframe(1)):
+            hearing.miss(f"{coroutine.__name__}, a coroutine that is never awaited")
         tell(coroutine)
 
     warnings._warn_unawaited_coroutine = told  # type: ignore[attr-defined]

@@ -18,81 +18,48 @@ Knows what may be asked of the program, and of the conversation with it (`sandbo
 
 from __future__ import annotations
 
-import datetime
-from decimal import Decimal
-from fractions import Fraction
-from types import GeneratorType
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import types
     from collections.abc import Callable
     from typing import Any
 
-    from sandbox.jail import crossing
+    from sandbox.jail import ends
+    from sandbox.jail.askable import (
+        ARITHMETIC,
+        ASKED_FOR,
+        COMPARING,
+        CONVERSIONS,
+        FIXED,
+        GIVES_ITSELF,
+        KINDS,
+        OF_PLAIN,
+        ORDERS,
+        PASSED_ON,
+        PLAIN,
+        PREDICATES,
+    )
     from sandbox.jail.link import Link
 else:
-    import crossing
+    import ends
+    from askable import (
+        ARITHMETIC,
+        ASKED_FOR,
+        COMPARING,
+        CONVERSIONS,
+        FIXED,
+        GIVES_ITSELF,
+        KINDS,
+        OF_PLAIN,
+        ORDERS,
+        PASSED_ON,
+        PLAIN,
+        PREDICATES,
+    )
 
 MODULE = "solution"
-
-#: Special methods that are passed on as they are: none is given anything to compare with.
-PASSED_ON = (
-    "call len getitem setitem delitem iter next reversed enter exit bool int float complex index round abs neg pos "
-    "invert trunc floor ceil repr str format bytes"
-).split()
-
-#: By which an object becomes a number, or true or false.
-CONVERSIONS = frozenset("bool int float complex index round abs trunc floor ceil".split())
-
-#: Those that are given another operand.
-ORDERS = "lt le gt ge contains".split()
-ARITHMETIC = [
-    side + name
-    for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or".split()
-    for side in ("", "r", "i")
-]
-
-#: In-place arithmetic, and entering and iterating, give the object itself again without handing it out anew.
-GIVES_ITSELF = frozenset({"__enter__", "__iter__"} | {f"__{name}__" for name in ARITHMETIC if name[:1] == "i"})
-
-#: Methods of plain types that say yes or no.
-PREDICATES = {"startswith", "endswith"} | {name for kind in (str, set, float) for name in dir(kind) if name[:2] == "is"}
-
-#: And others of plain data, arrays and frames, whose answers can be made of the question: what they are given is often
-#: what is expected.
-COMPARING = frozenset(
-    PREDICATES
-    | set(
-        "removeprefix removesuffix strip lstrip rstrip split rsplit partition rpartition replace "
-        "count find rfind index rindex remove discard "
-        "difference difference_update intersection intersection_update symmetric_difference "
-        "symmetric_difference_update union subtract "
-        "compare compare_signal compare_total compare_total_mag same_quantum equals equal eq ne isin isclose allclose "
-        "array_equal almost_equals".split()
-    )
-)
-
-#: Types by which the other side of a comparison is known for plain data.
-PLAIN = frozenset(
-    {
-        *(*crossing.SCALARS, *crossing.TYPES.values(), Decimal, Fraction),
-        *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
-    }
-    - {object}
-)
-
-#: Those of them whose values never change.
-FIXED = frozenset({bool, int, float, complex, str, bytes, tuple, frozenset})
-
-#: Attributes of plain data and of arrays: whoever asks for another means no plain data.
-OF_PLAIN = frozenset(name for kind in PLAIN for name in dir(kind)) | frozenset(
-    "all any sum prod max min mean std var ptp shape size ndim dtype T flat tolist item flatten ravel argmax argmin "
-    "nonzero astype round values empty abs".split()
-)
-
-#: Attributes of objects with such names that the program is asked for.
-ASKED_FOR = frozenset({"__name__", "__qualname__", "__annotations__", "__dict__", "__doc__", "__module__"})
-
 
 #: The one link of this process, once there is one.
 LINK: list[Link] = []
@@ -121,6 +88,15 @@ class ProgramType(type):
     def __doc__(cls) -> Any:  # type: ignore[override]  # Every class has one of its own, which is none of the program's.
         return documentation(vars(cls).get("_rkgrade_class"))
 
+    @property
+    def __annotations__(cls) -> Any:  # type: ignore[override]
+        number = vars(cls).get("_rkgrade_class")
+        return annotated(number) if number is not None and asks_itself(sys._getframe(1)) else {}
+
+    def __dir__(cls) -> Any:
+        number = vars(cls).get("_rkgrade_class")
+        return super().__dir__() if number is None else LINK[0].value("dir", of=number)
+
     def __setattr__(cls, name: str, value: Any) -> None:
         LINK[0].value("assign", of=vars(cls)["_rkgrade_class"], name=name, value=LINK[0].written(value))
 
@@ -140,8 +116,6 @@ class ProgramType(type):
 class Program(metaclass=ProgramType):
     """A stand-in for an object of the program's."""
 
-    _rkgrade_number: int
-
     def __init_subclass__(cls, **keywords: Any) -> None:
         if cls.__module__ != MODULE:
             LINK[0].lack("classes of its own, made from the program's")
@@ -150,13 +124,16 @@ class Program(metaclass=ProgramType):
     def __dict__(self) -> Any:  # type: ignore[override]  # What the object has, not what stands in for it.
         return of_the_whole(self, "attribute", name="__dict__")
 
+    def __dir__(self) -> Any:
+        return of_the_whole(self, "dir")
+
     def __copy__(self) -> Any:
         return of_the_whole(self, "copy", deep=False)
 
     def __deepcopy__(self, memo: object) -> Any:
         return of_the_whole(self, "copy", deep=True)
 
-    def __getstate__(self) -> int:
+    def __getstate__(self) -> Any:
         return self._rkgrade_number
 
     def __setstate__(self, number: int) -> None:
@@ -168,6 +145,8 @@ class Program(metaclass=ProgramType):
         link, number = LINK[0], self._rkgrade_number
         if name in OF_PLAIN and link.sealed(number):
             raise AttributeError(nothing(self))
+        if name == "__annotations__" and not asks_itself(sys._getframe(1)):
+            return {}
         return asked(number, name, own=link.is_own(number))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -247,6 +226,16 @@ def documentation(number: int | None) -> Any:
     return None if number is None else LINK[0].value("attribute", of=number, name="__doc__")
 
 
+def annotated(number: int) -> Any:
+    return LINK[0].value("attribute", of=number, name="__annotations__")
+
+
+def asks_itself(frame: types.FrameType) -> bool:
+    """Whether it is the script that asks. `functools.wraps` would make the program's annotations those of a function of
+    the script's, where they could be resolved."""
+    return frame.f_code.co_filename == ends.SCRIPT_NAME
+
+
 def nothing(value: Program) -> str:
     return f"nothing is asked of a {type(value).__name__} that was reckoned with plain data"
 
@@ -307,8 +296,8 @@ def stand_in(link: Link, number: int, about: dict[str, Any], bases: list[type]) 
     for name in ("__aenter__", "__aexit__", "__aiter__"):
         if name in methods:
             names[name] = lambda *_: LINK[0].lack("async with and async for on the program's objects")
-    if about.get("generator") is True:
-        names["__class__"] = GeneratorType
+    if about.get("kind") in KINDS:
+        names["__class__"] = KINDS[about["kind"]]
     if about.get("hash") == "none" and not plain:
         names["__hash__"] = None
     return ProgramType(about["name"], inherited, names)
@@ -348,7 +337,7 @@ def leave(self: Program, kind: Any, error: Any, trace: Any) -> Any:
     swallowed = link.call(number, (None, error, None), {}, special="__exit__")
     if error is None:
         return swallowed
-    return isinstance(error, Exception) and not link.asserts_at(trace) and bool(swallowed)
+    return isinstance(error, Exception) and not link.hearing.asserts_at(trace) and bool(swallowed)
 
 
 def operator(name: str) -> Callable[[Program, Any], Any]:

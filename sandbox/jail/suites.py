@@ -1,401 +1,288 @@
-"""Suites written for pytest, and scripts with a `check(candidate)`, run without pytest.
+"""Suites written for pytest, run without pytest.
 
-Covers test functions and `Test` classes, `unittest.TestCase`, set-up and tear-down by name, `raises`, `approx`, `fail`,
-`skip`, marks (`parametrize`, `skip`, `skipif`; other names change nothing), and fixtures of the suite's own, made anew
-for each test. Of pytest's own fixtures there is `tmp_path`. Anything else is `NotCovered`, by its name, rather than
-taken for something it is not. The first test that fails ends the run with its exception.
+Covers test functions and `Test` classes, `unittest.TestCase`, set-up and tear-down by name, what `pytest_api` has, and
+fixtures of the suite's own (`fixtures`). Anything else is `NotCovered`, by its name, rather than taken for something it
+is not. The first test that fails ends the run with its exception.
 """
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import functools
-import importlib
 import inspect
 import itertools
-import pathlib
-import re
-import tempfile
 import types
 import unittest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, NoReturn
+    from collections.abc import Callable
+    from typing import Any
 
-    from sandbox.jail.approx import Approx
+    from sandbox.jail import cases
+    from sandbox.jail.checks import finished
+    from sandbox.jail.fixtures import Fixtures, Makers, Scope, arguments, members
+    from sandbox.jail.outcomes import Failed, NotCovered, Skipped
+    from sandbox.jail.pytest_api import Mark, Param, is_fixture, marks_of, pytest_module
+    from sandbox.jail.stand_ins import MODULE
 else:
-    from approx import Approx
+    import cases
+    from checks import finished
+    from fixtures import Fixtures, Makers, Scope, arguments, members
+    from outcomes import Failed, NotCovered, Skipped
+    from pytest_api import Mark, Param, is_fixture, marks_of, pytest_module
+    from stand_ins import MODULE
 
-#: Marks whose meaning would be lost.
-UNCOVERED_MARKS = ("anyio", "xfail", "usefixtures", "trio")
+__all__ = ["pytest_module", "run"]
 
-
-class NotCovered(BaseException):
-    """What a suite needs and does not get here. No `except Exception` is to swallow it."""
-
-
-class Skipped(BaseException):
-    """A test asks not to be run."""
-
-
-class Failed(BaseException):
-    """A test says that it has failed. As in pytest, no `except Exception` of its own is to swallow it."""
-
-
-# -- check(candidate)
-
-
-def defines_check(tree: ast.Module) -> bool:
-    return any(isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "check" for node in tree.body)
-
-
-def calls_check(tree: ast.Module) -> bool:
-    """Whether code outside functions does."""
-    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    outside = [node for node in tree.body if not isinstance(node, inner)]
-    calls = (node.func for top in outside for node in ast.walk(top) if isinstance(node, ast.Call))
-    return any(isinstance(name, ast.Name) and name.id == "check" for name in calls)
-
-
-def drops_check(tree: ast.Module) -> bool:
-    """Whether code outside functions calls it for nothing but that it runs."""
-    calls = (node.value for node in tree.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
-    return any(isinstance(call.func, ast.Name) and call.func.id == "check" for call in calls)
-
-
-def yields(function: object) -> bool:
-    """Whether a function of the script's, not one of the program's, does: called, it has run nothing yet."""
-    generators = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
-    return isinstance(function, types.FunctionType) and bool(function.__code__.co_flags & generators)
-
-
-# -- what stands for pytest
-
-
-class Raises:
-    """`raises` as a context, and what it hands out."""
-
-    def __init__(self, expected: type[BaseException] | tuple[type[BaseException], ...], match: str | None) -> None:
-        self.expected = expected
-        self.pattern = match
-        self.type: type[BaseException] | None = None
-        self.value: Any = None
-
-    def __enter__(self) -> Raises:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
-        if kind is None:
-            raise Failed(f"did not raise {self.expected!r}")
-        if not issubclass(kind, self.expected):
-            return False
-        self.type, self.value = kind, error
-        if self.pattern is not None:
-            self.match(self.pattern)
-        return True
-
-    def __repr__(self) -> str:
-        return f"<ExceptionInfo {self.value!r}>"
-
-    def match(self, pattern: str) -> bool:
-        if not re.search(pattern, str(self.value)):
-            raise AssertionError(f"{pattern!r} does not match {str(self.value)!r}")
-        return True
-
-
-def raises(expected: Any, *call: Any, match: str | None = None, **keywords: Any) -> Raises:
-    context = Raises(expected, match)
-    if call:
-        with context:
-            call[0](*call[1:], **keywords)
-    elif keywords:
-        raise NotCovered(f"pytest.raises({next(iter(keywords))}=...)")
-    return context
-
-
-class Marks:
-    def __getattr__(self, name: str) -> Any:
-        if name in UNCOVERED_MARKS:
-            raise NotCovered(f"pytest.mark.{name}")
-        return functools.partial(marked, name)
-
-
-def marked(mark: str, *args: Any, **keywords: Any) -> Any:
-    if mark not in ("parametrize", "skip", "skipif"):
-        bare = len(args) == 1 and not keywords and callable(args[0])
-        return args[0] if bare else lambda target: target
-
-    def mark_it(target: Any) -> Any:
-        target.rkgrade_marks = [*vars(target).get("rkgrade_marks", ()), (mark, args, keywords)]
-        return target
-
-    if mark == "skip" and len(args) == 1 and callable(args[0]):
-        only, args = args[0], ()
-        return mark_it(only)
-    return mark_it
-
-
-class Param:
-    def __init__(self, *values: Any, id: str | None = None, marks: Any = ()) -> None:
-        if marks:
-            raise NotCovered("pytest.param(marks=...)")
-        self.values = values
-
-
-def fixture(function: Any = None, *, autouse: bool = False, name: str | None = None, **keywords: Any) -> Any:
-    if "params" in keywords:
-        raise NotCovered("pytest.fixture(params=...)")
-
-    def make(target: Any) -> Any:
-        target.rkgrade_fixture = (name or target.__name__, autouse)
-        return target
-
-    return make if function is None else make(function)
-
-
-def fail(reason: str = "", pytrace: bool = True) -> None:
-    raise Failed(reason)
-
-
-def skip(reason: str = "", **_: Any) -> None:
-    raise Skipped(reason)
-
-
-def pytest_module() -> types.ModuleType:
-    module = types.ModuleType("pytest")
-    vars(module).update(
-        raises=raises, approx=Approx, mark=Marks(), param=Param, fixture=fixture, fail=fail, skip=skip, __path__=[]
-    )
-
-    def missing(name: str) -> Any:
-        if name[:2] == "__":
-            raise AttributeError(name)
-        raise NotCovered(f"pytest.{name}")
-
-    module.__getattr__ = missing  # type: ignore[method-assign]
-    return module
-
-
-def without_patching(refuse: Callable[[], NoReturn]) -> None:
-    """`unittest.mock.patch` is refused: it replaces things here, and the program has others."""
-    mock: Any = importlib.import_module("unittest.mock")
-    mock._patch.__enter__ = mock._patch_dict._patch_dict = lambda *_: refuse()
-
-
-# -- running
-
-
-def set_equal(case: unittest.TestCase, first: Any, second: Any, msg: Any = None) -> None:
-    """`assertSetEqual`, of sets alone: unittest's has whatever they are say its `difference` from the other."""
-    for one in (first, second):
-        case.assertIsInstance(one, (set, frozenset), msg)
-    if first != second:
-        case.fail(case._formatMessage(msg, f"{first!r} != {second!r}"))
-
-
-unittest.TestCase.assertSetEqual = set_equal  # type: ignore[method-assign, assignment]
+#: By which a test is skipped.
+SKIPS = (Skipped, unittest.SkipTest)
 
 
 def run(module: types.ModuleType) -> None:
     """Run every test of the module. Raises what the first failing one raised, and NotCovered."""
-    names = vars(module)
-    ran = 0
-    called(names.get("setup_module"), module)
-    for name, value in list(names.items()):
-        if isinstance(value, type) and issubclass(value, unittest.TestCase):
-            if value.__module__ == module.__name__:
-                ran += run_cases(value)
-        elif is_test_class(name, value):
-            ran += run_class(value, names)
-        elif is_test(name, value):
-            ran += run_test(value, names, None, name)
-    called(names.get("teardown_module"), module)
-    if ran == 0:
+    if Suite(module).run() == 0:
         raise NotCovered("a suite in which no test is run")
 
 
+class Suite:
+    def __init__(self, module: types.ModuleType) -> None:
+        self.module = module
+        self.names = vars(module)
+        self.marks = marks_of(module)
+
+    def run(self) -> int:
+        """How many tests were run."""
+        ran = 0
+        begin, end = (
+            # Not to be called by unittest, too.
+            self.names.pop(camel, None) or self.names.get(name)
+            for camel, name in (("setUpModule", "setup_module"), ("tearDownModule", "teardown_module"))
+        )
+        called(begin, self.module)
+        with Scope() as self.scope:
+            for name, value in list(self.names.items()):
+                if isinstance(value, type) and issubclass(value, unittest.TestCase):
+                    ran += self.run_cases(value)
+                elif is_test_class(name, value):
+                    ran += self.run_class(value)
+                elif is_test(name, value):
+                    ran += self.run_test(Place(self, None, Scope()), value, name)
+        called(end, self.module)
+        return ran
+
+    def run_class(self, owner: type, within: tuple[type, ...] = ()) -> int:
+        """Tests of a class, and of classes in it, `within` which it is itself."""
+        ran = 0
+        within = (*within, owner)
+        called_with(owner, getattr(owner, "setup_class", None))
+        with Scope() as scope:
+            place = Place(self, owner, scope)
+            for name, _ in members(owner):
+                inner = getattr(owner, name)
+                if is_test_class(name, inner):
+                    ran += 0 if inner in within else self.run_class(inner, within)
+                elif name[:4] == "test" and callable(inner) and not is_fixture(inner):
+                    ran += self.run_test(place, inner, name)
+        called_with(owner, getattr(owner, "teardown_class", None))
+        return ran
+
+    def run_cases(self, owner: type[unittest.TestCase]) -> int:
+        if owner.__module__ != self.module.__name__:
+            return 0
+        with Scope() as scope:
+            place = Place(self, owner, scope)
+
+            def run_case(case: Any, run: Callable[[Any], Any], result: Any) -> None:
+                function = getattr(case, case._testMethodName)
+                marks = place.marks(function)
+                if is_skipped(marks):
+                    return
+                with contextlib.suppress(*SKIPS):
+                    place.run_once(lambda: run(result), function, case, marks, {}, {})
+
+            return cases.run_cases(owner, run_case)
+
+    def run_test(self, place: Place, function: Any, name: str) -> int:
+        """Run a test with each of its parameters; how many runs that were."""
+        marks = place.marks(function)
+        if is_skipped(marks):
+            return 0
+        sets = [rows(*mark.args, **mark.keywords) for mark in marks if mark.name == "parametrize"]
+        given = {name for one in sets for values, _ in one for name in values}
+        params = place.params(function, marks, given)
+        ran = 0
+        for chosen in itertools.product(*sets):
+            values = {key: value for one, _ in chosen for key, value in one.items()}
+            more = [mark for _, of_row in chosen for mark in of_row]
+            if is_skipped(more):
+                continue
+            for which in itertools.product(*params.values()):
+                instance = None if place.owner is None else place.owner()
+                test = function if instance is None else getattr(instance, name)
+                numbers = dict(zip(params, which, strict=True))
+                once = functools.partial(place.run_once, None, test, instance, marks, values, numbers)
+                ran += expecting([*marks, *more], once)
+        return ran
+
+
+class Place:
+    """Where tests stand, in the module or in a class of it, and the fixtures that are in reach there."""
+
+    def __init__(self, suite: Suite, owner: type | None, scope: Scope) -> None:
+        self.suite, self.owner, self.scope = suite, owner, scope
+        self.makers = Makers(suite.names, owner)
+
+    def marks(self, function: Any) -> list[Mark]:
+        """The test's own first."""
+        function = getattr(function, "__func__", function)
+        return [*marks_of(function), *(marks_of(self.owner) if self.owner else ()), *self.suite.marks]
+
+    def params(self, function: Any, marks: list[Mark], given: set[str]) -> dict[str, range]:
+        """Of the fixtures that the test comes to ask for: for each that has params, their numbers."""
+        wanted = [*self.makers.automatic, *used(marks), *parameters(function, self.owner)]
+        found = {}
+        for name in self.makers.asked_for(one for one in wanted if one not in given):
+            declared = self.makers.found[name].rkgrade_fixture if name in self.makers.found else None
+            if declared is not None and declared.params is not None:
+                found[name] = range(len(declared.params))
+        return found
+
+    def run_once(
+        self,
+        run: Callable[[], Any] | None,
+        test: Any,
+        instance: Any,
+        marks: list[Mark],
+        values: dict[str, Any],
+        params: dict[str, int],
+    ) -> None:
+        """Run a test, by `run` where that is not to call it, between what is to be done before and after."""
+        node = types.SimpleNamespace(name=test.__name__, cls=self.owner) if hasattr(test, "__name__") else None
+        about = {
+            "cls": self.owner,
+            "instance": instance,
+            "function": test,
+            "module": self.suite.module,
+            "node": node,
+        }
+        with Scope() as scope:
+            scopes = {
+                "module": self.suite.scope,
+                "class": scope if self.owner is None else self.scope,
+                "function": scope,
+            }
+            fixtures = Fixtures(self.makers, instance, scopes, about)
+            fixtures.values, fixtures.params = values, params
+            if self.owner is None:
+                called(self.suite.names.get("setup_function"), test)
+                scope.callback(called, self.suite.names.get("teardown_function"), test)
+            fixtures.make_automatic(of_class=False)
+            if self.owner is not None:
+                called(getattr(instance, "setup_method", None) or hook(instance, "setup"), test)
+                down = getattr(instance, "teardown_method", None) or hook(instance, "teardown")
+                scope.callback(called, down, test)
+            fixtures.make_automatic(of_class=True)
+            for name in used(marks):
+                fixtures.value(name)
+            if run is not None:
+                run()
+            else:
+                finished(test(**{one: fixtures.value(one) for one in arguments(test)}), "a test")
+
+
+def hook(instance: Any, name: str) -> Any:
+    return None if isinstance(instance, unittest.TestCase) else getattr(instance, name, None)
+
+
 def is_test_class(name: str, value: object) -> bool:
-    return isinstance(value, type) and name[:4] == "Test" and "__init__" not in vars(value)
+    """A class by that name that is the suite's, and made without arguments, as pytest has it."""
+    if not isinstance(value, type) or name[:4] != "Test" or value.__module__ == MODULE:
+        return False
+    made_plainly = all(getattr(value, name) is getattr(object, name) for name in ("__init__", "__new__"))
+    return made_plainly and getattr(value, "__test__", True)
 
 
 def is_test(name: str, value: object) -> bool:
     """A function by that name, or what wraps one, that is no fixture."""
-    if is_fixture(value):
+    if name[:4] != "test" or is_fixture(value) or not callable(value):
         return False
+    wanted = getattr(value, "__test__", True)
     while isinstance(value, functools.partial):
         value = value.func
-    return name[:4] == "test" and callable(value) and isinstance(inspect.unwrap(value), types.FunctionType)
+    return wanted and type(inspect.unwrap(value)) is types.FunctionType
 
 
-def is_fixture(value: object) -> bool:
-    return isinstance(value, (types.FunctionType, types.MethodType)) and hasattr(value, "rkgrade_fixture")
+def used(marks: list[Mark]) -> list[str]:
+    return [name for mark in marks if mark.name == "usefixtures" for name in mark.args]
 
 
-def run_class(owner: type, names: dict[str, Any], within: tuple[type, ...] = ()) -> int:
-    """Tests of a class, and of classes in it, `within` which it is itself."""
-    ran = 0
-    within = (*within, owner)
-    called(getattr(owner, "setup_class", None))
-    for name in dir(owner):
-        inner = getattr(owner, name)
-        if is_test_class(name, inner):
-            ran += 0 if inner in within else run_class(inner, names, within)
-        elif name[:4] == "test" and callable(inner) and not is_fixture(inner):
-            ran += run_test(inner, names, owner, name)
-    called(getattr(owner, "teardown_class", None))
-    return ran
+def is_skipped(marks: list[Mark]) -> bool:
+    return any(mark.name == "skip" or (mark.name == "skipif" and condition(mark)) for mark in marks)
 
 
-def run_cases(case: type[unittest.TestCase]) -> int:
-    """Tests of a `TestCase`; the first failure is raised as it was."""
-    result = Recorder()
-    unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
-    if result.first is not None:
-        raise result.first
-    return result.ran
+def condition(mark: Mark) -> bool:
+    """Of a `skipif` or an `xfail`, which need not have one."""
+    given = mark.args[0] if mark.args else mark.keywords.get("condition", True)
+    if isinstance(given, str):
+        raise NotCovered(f"pytest.mark.{mark.name} with a text for its condition")
+    return bool(given)
 
 
-class Recorder(unittest.TestResult):
-    """Keeps the exception itself, which the class it extends turns into text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first: BaseException | None = None
-        self.ran = 0
-        self.failfast = True
-
-    def keep(self, error: Any) -> None:
-        self.first = self.first or error[1]
-        self.stop()
-
-    def addSuccess(self, test: Any) -> None:
-        self.ran += 1
-
-    def addExpectedFailure(self, test: Any, err: Any) -> None:
-        self.ran += 1
-
-    def addError(self, test: Any, err: Any) -> None:
-        if not isinstance(err[1], Skipped):
-            self.keep(err)
-
-    def addFailure(self, test: Any, err: Any) -> None:
-        self.keep(err)
-
-    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
-        if err is not None:
-            self.keep(err)
-
-    def addUnexpectedSuccess(self, test: Any) -> None:
-        self.keep((None, AssertionError("passed, where it was expected to fail"), None))
-
-
-def run_test(function: Any, names: dict[str, Any], owner: type | None, name: str) -> int:
-    """Run a test with each of its parameters; how many runs that were."""
-    marks = [*(vars(owner).get("rkgrade_marks", ()) if owner else ()), *vars(function).get("rkgrade_marks", ())]
-    for mark, args, keywords in marks:
-        if mark == "skip" or (mark == "skipif" and (args[0] if args else keywords["condition"])):
-            return 0
-    sets = [parameters(*args, **keywords) for mark, args, keywords in marks if mark == "parametrize"]
-    ran = 0
-    for chosen in itertools.product(*sets):
-        given = {key: value for one in chosen for key, value in one.items()}
+def expecting(marks: list[Mark], run: Callable[[], None]) -> int:
+    """Run a test that may be marked as one that fails: 1 where it was run, and its word counts."""
+    meant = next((mark for mark in marks if mark.name == "xfail" and condition(mark)), None)
+    if meant is None:
         try:
-            run_once(function, given, names, owner, name)
-            ran += 1
-        except (Skipped, unittest.SkipTest):
-            continue
-    return ran
+            run()
+        except SKIPS:
+            return 0
+        return 1
+    if meant.keywords.get("run", True):
+        try:
+            run()
+        except SKIPS:
+            return 0
+        except (Exception, Failed) as error:
+            if not isinstance(error, meant.keywords.get("raises") or BaseException):
+                raise
+            return 0
+        if meant.keywords.get("strict", False):
+            raise Failed("passed, where it was expected to fail")
+    return 0
 
 
-def parameters(argnames: Any, argvalues: Any, **keywords: Any) -> list[dict[str, Any]]:
-    if "indirect" in keywords:
+def rows(argnames: Any, argvalues: Any, **keywords: Any) -> list[tuple[dict[str, Any], list[Mark]]]:
+    """What `parametrize` gives a test, run by run, and the marks of each."""
+    if keywords.get("indirect"):
         raise NotCovered("pytest.mark.parametrize(indirect=...)")
-    wanted = [one.strip() for one in argnames.split(",") if one.strip()] if isinstance(argnames, str) else argnames
-    rows = []
+    alone = isinstance(argnames, str)
+    wanted = [one.strip() for one in argnames.split(",") if one.strip()] if alone else list(argnames)
+    found = []
     for row in argvalues:
-        values = row.values if isinstance(row, Param) else row if len(wanted) > 1 else (row,)
-        rows.append(dict(zip(wanted, values, strict=True)))
-    return rows
+        marks = row.marks if isinstance(row, Param) else []
+        values = row.values if isinstance(row, Param) else (row,) if alone and len(wanted) == 1 else row
+        found.append((dict(zip(wanted, values, strict=True)), marks))
+    return found
 
 
-def run_once(function: Any, given: dict[str, Any], names: dict[str, Any], owner: type | None, name: str) -> None:
-    instance = None if owner is None else owner()
-    test = function if instance is None else getattr(instance, name)
-    fixtures = Fixtures(names, instance, dict(given))
-    if owner is None:
-        called(names.get("setup_function"), test)
-    else:
-        called(getattr(instance, "setup_method", None) or getattr(instance, "setup", None), test)
-    try:
-        fixtures.make_automatic()
-        finished(test(**{one: fixtures.value(one) for one in arguments(test)}), "a test")
-    finally:
-        fixtures.close()
-        if owner is None:
-            called(names.get("teardown_function"), test)
-        else:
-            called(getattr(instance, "teardown_method", None) or getattr(instance, "teardown", None), test)
+def parameters(function: Any, owner: type | None) -> list[str]:
+    """What a test, or a method of a class, is to be given."""
+    names = arguments(function)
+    bound = (
+        owner is None
+        or inspect.ismethod(function)
+        or isinstance(inspect.getattr_static(owner, getattr(function, "__name__", ""), None), staticmethod)
+    )
+    return names if bound else names[1:]
 
 
-def arguments(function: Any) -> list[str]:
-    """Names of the parameters without a default."""
-    given = inspect.signature(function).parameters.values()
-    return [one.name for one in given if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
+def called_with(owner: type, function: Any) -> None:
+    """Call a hook of a class's, be it a class method or not."""
+    called(getattr(function, "__func__", function), owner)
 
 
 def called(function: Any, *args: Any) -> None:
     """Call a hook, which may or may not want to know of what. A fixture by a hook's name is none."""
     if function is not None and not is_fixture(function):
         finished(function(*args[: len(arguments(function))]), "a set-up or tear-down")
-
-
-def finished(given: Any, what: str) -> None:
-    """See a call to its end, be it a coroutine's. Raises NotCovered for a generator: of that nothing has run."""
-    if inspect.iscoroutine(given):
-        importlib.import_module("asyncio").run(given)
-    elif type(given) in (types.GeneratorType, types.AsyncGeneratorType):
-        raise NotCovered(f"{what} that yields")
-
-
-class Fixtures:
-    """Fixtures of one run of a test, each made when it is first asked for."""
-
-    def __init__(self, names: dict[str, Any], instance: object, values: dict[str, Any]) -> None:
-        self.values = values
-        self.open: list[Iterator[Any]] = []
-        self.makers: dict[str, tuple[Callable[..., Any], bool]] = {}
-        own = [] if instance is None else [getattr(instance, name) for name in dir(instance) if name[:2] != "__"]
-        for maker in (*names.values(), *own):
-            if is_fixture(maker):
-                name, automatic = maker.rkgrade_fixture
-                self.makers[name] = (maker, automatic)
-
-    def make_automatic(self) -> None:
-        for name, (_, automatic) in self.makers.items():
-            if automatic:
-                self.value(name)
-
-    def value(self, name: str) -> Any:
-        if name not in self.values:
-            if name in self.makers:
-                self.values[name] = self.made(self.makers[name][0])
-            elif name == "tmp_path":
-                self.values[name] = pathlib.Path(tempfile.mkdtemp())
-            else:
-                raise NotCovered(f"the fixture {name}")
-        return self.values[name]
-
-    def made(self, maker: Callable[..., Any]) -> Any:
-        if inspect.iscoroutinefunction(maker) or inspect.isasyncgenfunction(maker):
-            raise NotCovered("an async fixture")
-        made = maker(**{one: self.value(one) for one in arguments(maker)})
-        if inspect.isgeneratorfunction(maker):
-            self.open.append(made)
-            return next(made)
-        return made
-
-    def close(self) -> None:
-        for one in reversed(self.open):
-            next(one, None)

@@ -38,7 +38,13 @@ else:
 SCRIPT_FD = 4
 
 #: Modules of ours that a script is not to find.
-NEIGHBOURS = "approx changes crossing elsewhere ends evaluating link shared silent stand_ins suites tester".split()
+NEIGHBOURS = (
+    "approx askable cases changes checks crossing elsewhere ends evaluating fixtures hearing link outcomes pytest_api "
+    "shared silent stand_ins suites tester"
+).split()
+
+#: By which a script looks names up that stand in texts.
+LOOKUPS = (b"eval", b"exec", b"globals", b"locals", b"vars", b"timeit", b"doctest")
 
 
 class Solution(types.ModuleType):
@@ -131,8 +137,8 @@ def is_class(name: str) -> bool:
     return re.fullmatch("[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*", name) is not None
 
 
-def used(tree: ast.Module) -> set[str]:
-    """Names that the script looks up and gives to nothing of its own."""
+def used(tree: ast.Module, *, in_texts: bool) -> set[str]:
+    """Names that the script looks up, be it in its texts, and gives to nothing of its own."""
     looked_up: set[str] = set()
     bound: set[str] = set()
     for node in ast.walk(tree):
@@ -144,6 +150,8 @@ def used(tree: ast.Module) -> set[str]:
             bound.add(node.arg)
         elif isinstance(node, ast.alias):
             bound.add((node.asname or node.name).partition(".")[0])
+        elif in_texts and isinstance(node, ast.Constant) and type(node.value) is str:
+            looked_up.update(re.findall(r"[^\W\d]\w*", node.value))
     return looked_up - bound
 
 
@@ -165,7 +173,7 @@ def mentions(tree: ast.Module, names: Iterable[str], *, anywhere: bool) -> bool:
 
 def exited_well(link: Link, error: BaseException) -> bool:
     """Whether the script ended itself, and meant well by it."""
-    if not isinstance(error, SystemExit) or any(error is one for one in link.raised):
+    if not isinstance(error, SystemExit) or link.hearing.is_raised(error):
         return False
     return error.code in (None, 0, False)
 
@@ -183,12 +191,14 @@ def told(error: BaseException) -> str:
 def failure(link: Link, error: BaseException, *, in_suite: bool, there: Collection[str] = ()) -> NoReturn:
     """End as the exception that ended the script says; `there` are the names that the script has of the program's."""
     detail = told(error)
-    if any(error is one for one in link.raised):
+    if link.hearing.is_raised(error):
         link.end(ends.RAISED, f"raised {builtin_class(error)}", detail)
     if isinstance(error, SystemExit) and not in_suite:
         link.end(ends.FAILED, detail=detail)
     if isinstance(error, ImportError):
         if error.name == MODULE:
+            if isinstance(error, ModuleNotFoundError):
+                link.lack("the program, loaded anew")
             link.end(ends.MISSING, "the program lacks what the test imports from it", detail)
         link.end(ends.BROKEN, f"the test imports what is not to be had: {error.name}", detail)
     if isinstance(error, NameError) and error.name in there:
@@ -217,26 +227,34 @@ def main(runner: str, entry_point: str) -> NoReturn:
     """Run the script; `entry_point` is empty where the problem names none."""
     link = Link()
     LINK.append(link)
-    suites, evaluating, silent = map(importlib.import_module, ("suites", "evaluating", "silent"))
+    with open(SCRIPT_FD, "rb") as file:
+        source = file.read()
+    in_suite = runner == "pytest"
+    checks, elsewhere, evaluating, silent = map(
+        importlib.import_module, ("checks", "elsewhere", "evaluating", "silent")
+    )
+    # What takes its time, only where it is used.
+    cases = importlib.import_module("cases") if in_suite or b"unittest" in source or b"mock" in source else None
+    suites = importlib.import_module("suites") if in_suite else None
     for name in NEIGHBOURS:
         sys.modules.pop(name, None)
     sys.path[0] = "/box"
     sys.argv = [ends.SCRIPT_NAME]
-    with open(SCRIPT_FD, "rb") as file:
-        source = file.read()
+    link.surroundings = elsewhere.surroundings()
     try:
         tree = ast.parse(source, ends.SCRIPT_NAME)
         code = compile(source, ends.SCRIPT_NAME, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         link.end(ends.BROKEN, f"the test script does not compile: {type(error).__name__}", str(error))
-    link.asserting = asserting(tree)
+    link.hearing.asserting = asserting(tree)
     linecache.cache[ends.SCRIPT_NAME] = (
         len(source),
         None,
         source.decode("utf-8", "replace").splitlines(True),
         ends.SCRIPT_NAME,
     )
-    names = {name for name in used(tree) if not hasattr(builtins, name)}
+    names = used(tree, in_texts=any(one in source for one in LOOKUPS))
+    names = {name for name in names if not hasattr(builtins, name)}
     try:
         there = introduced(link, sorted(names | ({entry_point} - {""})))
     except BaseException as error:
@@ -253,14 +271,17 @@ def main(runner: str, entry_point: str) -> NoReturn:
     namespace = module.__dict__
     sys.modules[module.__name__] = module
     namespace.update(evaluating.guard(link, tree))
-    silent.listen(link, source)
-    if runner == "pytest":
+    silent.listen(link.hearing, source)
+    elsewhere.sow(link, source)
+    if cases is not None:
+        cases.listen(link.hearing)
+    if suites is not None:
         sys.modules["pytest"] = suites.pytest_module()
-    if b"mock" in source:
-        suites.without_patching(lambda: link.lack("unittest.mock.patch"))
+    if cases is not None and b"mock" in source:
+        cases.without_patching(lambda: link.lack("unittest.mock.patch"))
     lost: set[str] = set()
     try:
-        if runner == "exec":
+        if not in_suite:
             for name, whence in there.items():
                 if name in library:
                     namespace[name] = library[name]
@@ -272,24 +293,23 @@ def main(runner: str, entry_point: str) -> NoReturn:
                     # It cannot cross: as good as not there, should the script come to it.
                     lost.add(name)
         exec(code, namespace)
-        if runner == "exec":
-            if entry_point and suites.defines_check(tree) and not suites.calls_check(tree):
-                suites.finished(namespace["check"](namespace[entry_point]), "a check")
-            elif suites.drops_check(tree) and suites.yields(namespace.get("check")):
-                link.miss("a check that yields")
-        else:
+        if suites is not None:
             suites.run(module)
-    except suites.NotCovered as what:
+        elif entry_point and checks.defines_check(tree) and not checks.calls_check(tree):
+            checks.finished(namespace["check"](namespace[entry_point]), "a check")
+        elif checks.drops_check(tree) and checks.yields(namespace.get("check")):
+            link.hearing.miss("a check that yields")
+    except checks.NotCovered as what:
         link.lack(str(what))
     except BaseException as error:
-        if runner == "pytest" or not exited_well(link, error):
-            failure(link, error, in_suite=runner == "pytest", there=there.keys() - lost)
-    silent.hear_the_rest(link)
-    if link.unheard is not None:
-        failure(link, link.unheard, in_suite=runner == "pytest", there=there.keys() - lost)
-    if link.missed:
-        link.lack(link.missed)
-    if not link.looked and not mentions(tree, there, anywhere=runner == "pytest"):
+        if in_suite or not exited_well(link, error):
+            failure(link, error, in_suite=in_suite, there=there.keys() - lost)
+    silent.hear_the_rest(link.hearing)
+    if link.hearing.unheard is not None:
+        failure(link, link.hearing.unheard, in_suite=in_suite, there=there.keys() - lost)
+    if link.hearing.missed:
+        link.lack(link.hearing.missed)
+    if not link.looked and not mentions(tree, there, anywhere=in_suite):
         # Any program would have passed: an entry point is not named, or tests are defined that nobody runs.
         link.end(ends.BROKEN, "the test ended without a single look at the program")
     link.end(ends.PASSED)

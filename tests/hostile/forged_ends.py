@@ -8,7 +8,7 @@ FIND_CHANNEL = "import os\ndef say(data):\n    os.write(5, len(data).to_bytes(4,
 
 ARRAYS = '{"value":[' + ",".join(['{"array":["<U100000",[20],[' + ",".join(['"a"'] * 20) + "]]}"] * 400) + "]}"
 ONE_HASH = "'[' + ','.join(str(i * (2 ** 61 - 1)) for i in range(1, 600_000)) + ']'"
-RAISED = '{"raised":{"class":{"type":"ValueError"},"text":"","number":0,"args":null}}'
+RAISED = '{"raised":{"class":{"type":"ValueError"},"text":"","number":0,"args":null,"cause":null}}'
 RUN_OUT = "the test ran into its own limits on what the program gave it"
 
 ENDS: dict[str, Forgery] = {
@@ -82,7 +82,7 @@ ENDS: dict[str, Forgery] = {
     ),
     # -- no verdict, by having the test hand on what cannot cross
     "a result that is too deep once it is wrapped": Forgery(
-        "def f(x):\n    return eval('[' * 140 + '1' + ']' * 140) if x == 3 else x",
+        "def f(x):\n    return eval('[' * 140 + '1' + ']' * 140) if x == 3 else x[:]",
         "assert f([[[[[[[[[[[[f(3)]]]]]]]]]]]]) == 40",
         verdict="runtime_error",
         message=None,
@@ -104,6 +104,13 @@ ENDS: dict[str, Forgery] = {
     "an entry point with a class's name": Forgery(
         HOLDER + "Sum = Holder", "def check(candidate):\n    assert 40 in candidate(3)\n", entry_point="Sum"
     ),
+    **{
+        f"an argument given back that cannot be: {given}": over(
+            RAW + f'def f(x): say_and_wait(\'{{"value":null,"given":{given}}}\')',
+            message="answered outside the protocol",
+        )
+        for given in ('"0"', '"1"', "0", "[]")
+    },
     # -- the end of the process
     "an exit with success while loading": over("import os\nos._exit(0)"),
     "a polite exit while loading": over("import sys\ndef f(x): return 1\nsys.exit(0)", message="raised SystemExit"),

@@ -66,6 +66,12 @@ SURROUNDINGS: dict[str, Forgery] = {
         "ended before the test did",
         entry_point="",
     ),
+    "annotations that end the test, of a function that wraps": Forgery(
+        "def f(x): return x\nf.__annotations__ = {'x': '__import__(\"os\")._exit(0)'}\n",
+        "import functools, typing\n@functools.wraps(f)\ndef wrapped(x): return f(x)\n"
+        "assert typing.get_type_hints(wrapped) == {} and wrapped(3) == 40\n",
+        entry_point="",
+    ),
     "a function of the library's, said to be of that name": over(
         RAW + 'say(b\'{"value":null}\')\nsay_and_wait(\'{"value":{"dict":[["f","typing.get_type_hints"]]}}\')',
         message="answered outside the protocol",

@@ -112,6 +112,31 @@ HEARD: dict[str, tuple[str, str, str]] = {
         "pytest",
         "",
     ),
+    "an assertion among what is gathered": (
+        "import asyncio\nasync def run(): assert f(3) == 40\n"
+        "async def main(): await asyncio.gather(run(), run(), return_exceptions=True)\nasyncio.run(main())\n",
+        "exec",
+        "",
+    ),
+    "an assertion in a task that is kept": (
+        "import asyncio\ntasks = []\nasync def run(): assert f(3) == 40\n"
+        "async def main():\n    tasks.append(asyncio.create_task(run()))\n    await asyncio.wait(tasks)\n"
+        "asyncio.run(main())\n",
+        "exec",
+        "",
+    ),
+    "assertions in a pool of threads": (
+        "from multiprocessing.pool import ThreadPool\ndef run(n): assert f(n) == 40\n"
+        "with ThreadPool(2) as pool:\n    pool.map_async(run, [1, 2]).wait()\n",
+        "exec",
+        "",
+    ),
+    "a result of which nothing is asserted but its length": (
+        f"{CASE}    def test(self): self.assertEqual(f(3), 40)\n"
+        "result = unittest.TestResult()\nT('test').run(result)\nprint(result.failures)\nassert result.testsRun == 1\n",
+        "exec",
+        "",
+    ),
     "a class that is in itself": (
         f"{SUITE}class TestA:\n    def test(self): assert f(3) == 40\nTestA.TestSelf = TestA\n",
         "pytest",
@@ -201,6 +226,13 @@ MISSED: dict[str, tuple[str, str, str, str]] = {
         "",
         "three, a coroutine that is never awaited",
     ),
+    "processes of the test's own": (
+        "import multiprocessing\ndef run(): assert f(3) == 40\n"
+        "process = multiprocessing.Process(target=run)\nprocess.start()\nprocess.join()\n",
+        "exec",
+        "",
+        "processes of the test's own",
+    ),
     "what a case would evaluate": (
         f"{CASE}    def test(self): self.assertEqual(eval('[*' + repr([f(3)]) + ']'), [40])\nunittest.main()\n",
         "exec",
@@ -239,6 +271,43 @@ def test_no_program_that_fails_is_given_what_never_runs(judge: Judge) -> None:
     script = "async def t(): return 1\ntry: print(t(), f(3))\nexcept ValueError: pass\nassert f(3) == 40\n"
     result = on_script(judge, "def f(x, n=[]):\n    n or n.append(1) or int('x')\n    return 1\n", script)
     assert result.verdict.value == "wrong_answer"
+
+
+#: name -> (program, script): nothing of these is hidden.
+LOOKED_AT = {
+    "a coroutine that what the program raises drops": (
+        "def f(x):\n    if x < 0: raise ValueError\n    return 40\n",
+        "import asyncio\nasync def one(): return 1\nasync def both(a, b): return await a + b\n"
+        "def deep(n): return sum(f(one) for one in (1, n))\n"
+        "try: asyncio.run(both(one(), deep(-1)))\nexcept ValueError: pass\nelse: assert False\n"
+        "try: print(one(), f(-1))\nexcept ValueError: pass\nassert asyncio.run(both(one(), f(1))) == 41\n",
+    ),
+    "a result with failures that are expected": (
+        RIGHT,
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f(3), 41)\n"
+        "result = unittest.TestResult()\nT('test').run(result)\nassert len(result.failures) == 1\n",
+    ),
+    "what the program raises among what is gathered": (
+        "async def f(x):\n    if x < 0: raise ValueError\n    return x\n",
+        "import asyncio\nasync def call(x): assert await f(x) >= 0\n"
+        "async def main(): return await asyncio.gather(call(1), call(-1), return_exceptions=True)\n"
+        "assert [type(one) for one in asyncio.run(main())] == [type(None), ValueError]\n",
+    ),
+    "results of a pool of threads": (
+        RIGHT,
+        "from multiprocessing.pool import ThreadPool\ndef run(n): assert f(n) == n\n"
+        "with ThreadPool(2) as pool:\n    assert pool.map(f, [1, 2]) == [40, 40]\n"
+        "    assert pool.map_async(run, [40]).get() == [None]\n"
+        "    for one in pool.imap(run, [40]): assert one is None\n"
+        "    try: pool.apply_async(run, (3,)).get()\n    except AssertionError: pass\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LOOKED_AT)
+def test_what_the_script_looks_at_is_the_scripts_to_judge(judge: Judge, what: str) -> None:
+    result = on_script(judge, *LOOKED_AT[what])
+    assert (result.verdict.value, result.message, result.checker_message) == ("accepted", "", "")
 
 
 @pytest.mark.parametrize("entry_point", ["check", ""])

@@ -94,13 +94,49 @@ LOOKS = {
     "inspect.signature": "list(inspect.signature(P).parameters) == ['x']",
     "inspect.getsource": "'2 *' in inspect.getsource(P)",
     "dataclasses.asdict": "dataclasses.asdict(P(1)) == {'x': 1}",
-    "dataclasses.is_dataclass": "dataclasses.is_dataclass(P)",
     "dataclasses.replace": "dataclasses.replace(P(1), x=2).x == 2",
 }
 UNCOVERED |= {
     name: (POINT, f"import dataclasses, inspect\nassert {look}\n", "exec", f"{name} of the program's")
     for name, look in LOOKS.items()
 } | {
+    "what the test logs": (
+        "import logging\ndef f(): logging.getLogger('f').warning('told')\n",
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n"
+        "        with self.assertLogs('f') as seen: f()\n        assert 'told' in seen.output[0]\nunittest.main()\n",
+        "exec",
+        "assertLogs of the program's",
+    ),
+    "warnings taken": (
+        "import warnings\ndef f(): warnings.warn('told')\n",
+        "import warnings\nwith warnings.catch_warnings(record=True) as seen: f()\nassert len(seen) == 1\n",
+        "exec",
+        "a hook for warnings of its own for the program",
+    ),
+    "warnings made errors": (
+        "import warnings\ndef f(): warnings.warn('told')\n",
+        "import warnings\nwarnings.simplefilter('error')\ntry: f()\nexcept UserWarning: pass\nelse: assert False\n",
+        "exec",
+        "a filter that makes warnings errors of its own for the program",
+    ),
+    "an environment": (
+        "import os\ndef f(): return os.environ['N']\n",
+        "import os\nos.environ['N'] = '3'\nassert f() == '3'\n",
+        "exec",
+        "os.environ of its own for the program",
+    ),
+    "arguments of a command line": (
+        "import sys\ndef f(): return sys.argv[1]\n",
+        "import sys\nsys.argv[1:] = ['3']\nassert f() == '3'\n",
+        "exec",
+        "sys.argv of its own for the program",
+    ),
+    "the program loaded anew": (
+        "n = []\ndef f():\n    n.append(1)\n    return len(n)\n",
+        "import importlib, solution\nassert solution.f() == 1\nimportlib.reload(solution)\nassert solution.f() == 1\n",
+        "exec",
+        "the program, loaded anew",
+    ),
     "async with": (
         "class C:\n    async def __aenter__(self): return 1\n    async def __aexit__(self, *_): pass\n",
         "import asyncio\nasync def enter():\n    async with C() as one: return one\nassert asyncio.run(enter()) == 1\n",
@@ -265,6 +301,50 @@ COVERED: dict[str, tuple[str, str, str]] = {
         "def f(x): return x\n",
         "import dataclasses, inspect\n@dataclasses.dataclass\nclass Own:\n    x: int\ndef own(a): return f(a)\n"
         "assert dataclasses.asdict(Own(f(1))) == {'x': 1} and list(inspect.signature(own).parameters) == ['a']\n",
+        "exec",
+    ),
+    "random numbers sown by the test": (
+        "import random\nimport numpy as np\ndef f(): return random.random(), float(np.random.rand())\n",
+        "import random\nimport numpy as np\nfound = []\n"
+        "for n in (5, 5, 6):\n    random.seed(n)\n    np.random.seed(seed=n)\n    found.append(f())\n"
+        "random.seed(6)\nassert found[0] == found[1] != found[2] and found[2][0] == random.random()\n",
+        "exec",
+    ),
+    "an argument that comes back": (
+        "def f(x, *, more=None):\n    x.sort()\n    return x if more is None else more\n",
+        "given, more = [2, 1], {3}\nassert f(given) is given and given == [1, 2] and f([0], more=more) is more\n"
+        "assert f([*given]) is not given\n",
+        "exec",
+    ),
+    "iterators of the test's": (
+        "def f(items): return [next(items), *items]\ndef g(items): yield from items\n",
+        "from itertools import count\nassert f(n for n in [1, 2]) == f(iter([1, 2])) == f(map(int, '12')) == [1, 2]\n"
+        "numbers = g(count())\nassert [next(numbers), next(numbers)] == [0, 1]\n",
+        "exec",
+    ),
+    "functions of the test's, called in threads": (
+        "from concurrent.futures import ThreadPoolExecutor\ndef f(g, items):\n"
+        "    with ThreadPoolExecutor(4) as pool: return list(pool.map(g, items))\n",
+        "assert f(lambda n: n * n, range(50)) == [n * n for n in range(50)]\n",
+        "exec",
+    ),
+    "names in texts": (
+        "def f(x): return x + 1\ndef g(): return 5\n",
+        "for text in ('f(1) == 2', 'f(f(1)) == 3'): assert eval(text), text\n"
+        "exec('assert f(2) == 3')\nassert globals()['g']() == 5\n",
+        "exec",
+    ),
+    "what functions and classes are": (
+        "import abc, dataclasses\ndef f(a: int, b: str = 'x') -> float:\n    def inner(): return a\n    return inner\n"
+        "@dataclasses.dataclass\nclass Point:\n    x: int\n"
+        "class Shape(abc.ABC):\n    @abc.abstractmethod\n    def area(self): ...\n",
+        "import dataclasses, types\n"
+        "assert f.__annotations__ == {'a': int, 'b': str, 'return': float} and f.__defaults__ == ('x',)\n"
+        "assert f.__code__.co_argcount == 2 and isinstance(f, types.FunctionType)\n"
+        "assert isinstance(f(3), types.FunctionType) and f(3)() == 3 and Point.__annotations__ == {'x': int}\n"
+        "assert dataclasses.is_dataclass(Point) and hasattr(Point(1), '__dataclass_fields__')\n"
+        "assert not dataclasses.is_dataclass(Shape) and Shape.__abstractmethods__ == {'area'}\n"
+        "assert 'area' in dir(Shape) and 'x' in dir(Point(1)) and 'y' not in dir(Point(1))\n",
         "exec",
     ),
     "decorators": (
