@@ -70,6 +70,25 @@ def test_every_field_of_a_label_and_every_reward_is_documented() -> None:
             named(name)
 
 
+@pytest.mark.parametrize(
+    ("trainer", "tested"),
+    [
+        ("OpenRLHF", ["examples/openrlhf/train", "tests/service/test_openrlhf.py"]),
+        ("verl", ["examples/verl/grpo.sh"]),
+        ("TRL", ["examples/trl/train.py"]),
+        ("verifiers", ["examples/verifiers/eval.toml", "tests/rl_client/trainers/test_verifiers.py"]),
+    ],
+)
+def test_what_the_readme_tells_a_trainer_is_what_the_tests_tell_it(trainer: str, tested: list[str]) -> None:
+    section = (ROOT / "README.md").read_text().partition(f"### {trainer}\n")[2].partition("\n##")[0]
+    # Names of settings, and what they are set to where that is one of ours.
+    lines = "\n".join(re.findall(r"^    (.+)", section, re.M))
+    names = re.findall(r"--[\w.]+|^\+?reward\.[\w.]+|pkg://[\w.]+|/openrlhf/\w+|@ \S+|from .+|\w+\(url=", lines, re.M)
+    texts = "".join((ROOT / one).read_text() for one in tested)
+    assert names
+    assert [name for name in names if name.removeprefix("@ ") not in texts] == []
+
+
 def test_every_method_of_a_client_and_every_bound_of_tools_is_documented() -> None:
     page = (ROOT / "docs/trainers.md").read_text()
     client, tools = page[page.index("## The client") :].partition("\n## Tools")[::2]
