@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Prompts and labels for OpenRLHF, out of a data set's rows and of the map that `rkgrade import` wrote of them.
+"""Prompts and labels for a trainer, out of a data set's rows and of the map that `rkgrade import` wrote of them.
 
     rkgrade import codecontests-plus rows.parquet --to http://grader:8000 --map map.jsonl
-    examples/openrlhf/prompts.py rows.parquet map.jsonl --statement description > prompts.jsonl
+    examples/prompts.py rows.parquet map.jsonl --statement description > prompts.jsonl
 
-Each line has `input` (the turns of a chat), `label` (the problem's id) and `datasource`, as which OpenRLHF logs it.
-With `--setting python` or `terminal` a model is told of its tools, in the words of the calls that `rl_client.calls`
-reads.
+Each line has `prompt` (the turns of a chat), `label` (the problem's id) and `datasource`, as OpenRLHF, TRL and
+verifiers read them; `examples/verl/rows.py` makes rows for verl of them. With `--setting python` or `terminal` a model
+is told of its tools, in the words of the calls that `rl_client.calls` reads: that is for OpenRLHF, since the others
+tell of tools by the chat template.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def main() -> int:
             {"role": "system", "content": told(arguments.setting, arguments.language)},
             {"role": "user", "content": statement.strip()},
         ]
-        print(json.dumps({"input": turns, "label": problem, "datasource": arguments.rows.stem}))
+        print(json.dumps({"prompt": turns, "label": problem, "datasource": arguments.rows.stem}))
         written += 1
     return 0 if written else f"prompts: none of {arguments.rows}'s rows is in {arguments.map}"  # type: ignore[return-value]
 

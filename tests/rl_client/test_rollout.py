@@ -18,26 +18,19 @@ from rl_client.errors import BadLabel, DeadlinePassed, FaultyGrade, GraderUnreac
 from rl_client.labels import parse_label
 from rl_client.patience import PATIENCE_S, Patience
 from rl_client.rollout import Scored, Scorer
-from service.contract import StdioProblem, StdioTest, Verdict
+from service.contract import Verdict
+from tests.rl_client import doubling
 from tests.rl_client.answering import Asked, answering
+from tests.rl_client.doubling import ACCEPTED, DOUBLE, FAULT, ID, SMALL_ONLY
 from tests.rl_client.results import PROBLEM, graded, provoked, unrun
 from tests.serving import Server, serving
 
 T = TypeVar("T")
 
-DOUBLE = StdioProblem(
-    kind="stdio", tests=tuple(StdioTest(input=f"{'1' * size}\n", output=f"{'2' * size}\n") for size in (1, 20, 300))
-)
-ID = EncodedProblem.of(DOUBLE).id
-
-RIGHT = "Doubles it.\n```python\nprint(2 * int(input()))\n```\n"
-SMALL_ONLY = "```python\nx = input()\nprint(2 * int(x) if len(x) < 100 else 0)\n```"
+RIGHT = f"Doubles it.\n{doubling.RIGHT}\n"
 BROKEN = "```python\nprint(\n```"
 NO_PROGRAM = "I would double it."
 TORN = "```python\nprint(2 * int(inp"
-
-FAULT = graded((4, Verdict.ACCEPTED), (40, Verdict.INTERNAL_ERROR)).model_dump(mode="json")
-ACCEPTED = graded((4, Verdict.ACCEPTED), (40, Verdict.ACCEPTED)).model_dump(mode="json")
 
 
 def with_scorer(url: str, work: Callable[[Scorer], Awaitable[T]], *, patience_s: float = 30.0, **options: Any) -> T:
@@ -46,16 +39,6 @@ def with_scorer(url: str, work: Callable[[Scorer], Awaitable[T]], *, patience_s:
             return await work(Scorer(grader, **options))
 
     return asyncio.run(run())
-
-
-@pytest.fixture(scope="module")
-def url(grader: Server) -> str:
-    async def store() -> None:
-        async with AsyncGrader(grader.url) as client:
-            await client.put_problem(EncodedProblem.of(DOUBLE))
-
-    asyncio.run(store())
-    return grader.url
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -12,29 +12,20 @@ from typing import Any
 import httpx
 import pytest
 
-from rl_client.encoded import EncodedProblem
-from service.contract import PythonChecker, StdioProblem, StdioTest
+from service.contract import PythonChecker
 from tests.conftest import Serve
+from tests.rl_client import doubling
+from tests.rl_client.doubling import DOUBLE, stored
 
 pytestmark = pytest.mark.jail
 
-DOUBLE = StdioProblem(
-    kind="stdio", tests=tuple(StdioTest(input=f"{'1' * size}\n", output=f"{'2' * size}\n") for size in (1, 20, 300))
-)
 #: Fails on whatever it is given, the expected answer as well.
 BROKEN = DOUBLE.model_copy(update={"checker": PythonChecker(type="python", source="raise SystemExit(9)")})
 
 PROMPT = "<|im_start|>user\nDouble a number.<|im_end|>\n<|im_start|>assistant\n"
-RIGHT = "```python\nprint(2 * int(input()))\n```<|im_end|>"
-SMALL_ONLY = "```python\nx = input()\nprint(2 * int(x) if len(x) < 100 else 0)\n```<|im_end|>"
-NOTHING = "I cannot.<|im_end|>"
-
-
-def stored(url: str, problem: StdioProblem) -> str:
-    answer = httpx.put(f"{url}/problems", content=EncodedProblem.of(problem).content, timeout=60)
-    assert answer.status_code in (200, 201), answer.text
-    identifier: str = answer.json()["id"]
-    return identifier
+RIGHT, SMALL_ONLY, NOTHING = (
+    f"{answer}<|im_end|>" for answer in (doubling.RIGHT, doubling.SMALL_ONLY, doubling.NOTHING)
+)
 
 
 def body(*answers: str, label: object) -> dict[str, Any]:

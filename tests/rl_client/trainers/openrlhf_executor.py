@@ -12,20 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from byte_tokenizer import byte_tokenizer
 from openrlhf.trainer.ppo_utils.experience import Experience, split_experience_batch
 from openrlhf.utils.agent import SingleTurnAgentExecutor
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
-
-
-def tokenizer() -> PreTrainedTokenizerFast:
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(models.BPE({letter: index for index, letter in enumerate(alphabet)}, []))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=made)
-    fast.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
-    return fast
 
 
 class Engine:
@@ -41,7 +30,7 @@ class Engine:
 
 async def main() -> None:
     given = json.load(sys.stdin)
-    tokens = tokenizer()
+    tokens = byte_tokenizer()
     engine = Engine([tokens(text=answer, add_special_tokens=False)["input_ids"] for answer in given["answers"]])
     executor = SingleTurnAgentExecutor(given["reward"])
     parameters = SimpleNamespace(max_tokens=512, logprobs=None)

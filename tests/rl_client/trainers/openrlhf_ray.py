@@ -16,10 +16,10 @@ from typing import Any
 
 import ray
 import torch
+from byte_tokenizer import byte_tokenizer
 from openrlhf.datasets import PromptDataset
 from openrlhf.trainer.ppo_utils.samples_generator import SamplesGenerator
 from openrlhf.trainer.ray.vllm_engine import RolloutRayActor
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch.utils.data import DataLoader
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
@@ -34,13 +34,7 @@ TEMPLATE = (
 
 def made(folder: Path) -> PreTrainedTokenizerFast:
     """A tokenizer of bytes, and a model with heads of a size that vLLM has kernels for on CPUs."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    bytes_ = Tokenizer(models.BPE({letter: index for index, letter in enumerate(alphabet)}, []))
-    bytes_.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bytes_.decoder = decoders.ByteLevel()
-    tokens = PreTrainedTokenizerFast(tokenizer_object=bytes_, eos_token="<|im_end|>", pad_token="<|im_end|>")
-    tokens.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
-    tokens.chat_template = TEMPLATE
+    tokens = byte_tokenizer(TEMPLATE, pad="<|im_end|>")
     tokens.save_pretrained(folder)
     torch.manual_seed(1)
     config = Qwen2Config(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -12,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from rl_client.async_client import AsyncGrader
 from rl_client.encoded import EncodedProblem
 from rl_client.trainers import openrlhf
 from service.contract import StdioProblem, StdioTest, Verdict
+from tests.rl_client import doubling
 from tests.rl_client.answering import Asked, answering
 from tests.rl_client.results import PROBLEM, graded
 from tests.rl_client.trainers.openrlhf_python import ROOT, openrlhf_python
-from tests.serving import Server
 
 pytestmark = [pytest.mark.jail, pytest.mark.trainer, pytest.mark.timeout(1800)]
 
@@ -27,22 +25,17 @@ AGENT = Path(openrlhf.__file__).with_name("openrlhf_agent.py")
 DRIVER = Path(__file__).with_name("openrlhf_agent_executor.py")
 
 SECRET = "8642"
-DOUBLE = StdioProblem(
-    kind="stdio",
-    tests=(
-        *(StdioTest(input=f"{'1' * size}\n", output=f"{'2' * size}\n") for size in (1, 20, 300)),
-        StdioTest(input="4321\n", output=f"{SECRET}\n"),
-    ),
+PROBLEM_OF_SECRET = StdioProblem(
+    kind="stdio", tests=(*doubling.DOUBLE.tests, StdioTest(input="4321\n", output=f"{SECRET}\n"))
 )
-ID = EncodedProblem.of(DOUBLE).id
+ID = EncodedProblem.of(PROBLEM_OF_SECRET).id
 
 PROMPT = "<|im_start|>user\nDouble a number.<|im_end|>\n<|im_start|>assistant\n"
 END = "<|im_end|>"
 PROGRAM = "print(2 * int(input()))"
-RIGHT = f"```python\n{PROGRAM}\n```{END}"
-WRONG = f"```python\nprint(0)\n```{END}"
-SMALL_ONLY = f"```python\nx = input()\nprint(2 * int(x) if len(x) < 100 else 0)\n```{END}"
-NOTHING = f"I cannot.{END}"
+RIGHT, SMALL_ONLY, WRONG, NOTHING = (
+    f"{answer}{END}" for answer in (doubling.RIGHT, doubling.SMALL_ONLY, doubling.WRONG, doubling.NOTHING)
+)
 
 #: Penalties tell apart what went how.
 LABEL = {"problem": ID, "scale": "signed", "format_error": -2.0}
@@ -72,13 +65,9 @@ def trainer() -> Path:
 
 
 @pytest.fixture(scope="module")
-def url(grader: Server) -> str:
-    async def store() -> None:
-        async with AsyncGrader(grader.url) as client:
-            await client.put_problem(EncodedProblem.of(DOUBLE))
-
-    asyncio.run(store())
-    return grader.url
+def url(url: str) -> str:
+    doubling.stored(url, PROBLEM_OF_SECRET)
+    return url
 
 
 def driven(

@@ -58,7 +58,7 @@ def test_a_sweep_is_a_run_for_each_rung_from_one_checkpoint(trainer: Path, tmp_p
     assert {one["actor"]["model_name_or_path"] for one in arguments} == {"sft"}
     assert {one["train"]["seed"] for one in arguments} == {7}
     assert [Path(one["ckpt"]["output_dir"]).name for one in arguments] == ["R_1", "R_3", "R_inf"]
-    assert {one["data"]["label_key"] for one in arguments} == {"label"}
+    assert {(one["data"]["input_key"], one["data"]["label_key"]) for one in arguments} == {("prompt", "label")}
     (reward,) = arguments[0]["reward"]["remote_url"]
     assert Path(reward).name == "openrlhf_reward.py"
     assert Path(reward).exists()
@@ -102,16 +102,16 @@ def test_prompts_are_made_of_rows_and_their_map(tmp_path: Path) -> None:
         )
     )
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "prompts.py"), str(rows), str(written), "--setting", "terminal"],
+        [sys.executable, str(ROOT / "examples" / "prompts.py"), str(rows), str(written), "--setting", "terminal"],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "prompts: row 1: description: no text\n")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(one["label"], one["datasource"], one["input"][1]) for one in lines] == [
+    assert [(one["label"], one["datasource"], one["prompt"][1]) for one in lines] == [
         (ids[0], "rows", {"role": "user", "content": "Add."}),
         (ids[2], "rows", {"role": "user", "content": "Double."}),
     ]
-    told = lines[0]["input"][0]["content"]
+    told = lines[0]["prompt"][0]["content"]
     assert "the tool bash" in told
     assert "the tool submit" in told
     assert '{"name": "bash", "arguments": {"command": "..."}}' in told

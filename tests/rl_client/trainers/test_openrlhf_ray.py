@@ -5,7 +5,6 @@ Takes 4 GB and some ten minutes to set up, so it is run where TEST_OPENRLHF_RAY 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -13,13 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from rl_client.async_client import AsyncGrader
-from rl_client.encoded import EncodedProblem
-from service.contract import StdioProblem, StdioTest
+from tests.rl_client.doubling import ID
 from tests.rl_client.trainers.openrlhf_python import ROOT, openrlhf_vllm_python
-from tests.serving import Server
 
-DOUBLE = StdioProblem(kind="stdio", tests=(StdioTest(input="1\n", output="2\n"),))
 AGENT = ROOT / "rl_client" / "trainers" / "openrlhf_agent.py"
 DRIVER = Path(__file__).with_name("openrlhf_ray.py")
 
@@ -28,18 +23,12 @@ DRIVER = Path(__file__).with_name("openrlhf_ray.py")
 @pytest.mark.trainer
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(not os.environ.get("TEST_OPENRLHF_RAY"), reason="TEST_OPENRLHF_RAY is not set: 4 GB, ten minutes")
-def test_openrlhfs_own_rollouts_with_a_real_model(grader: Server) -> None:
+def test_openrlhfs_own_rollouts_with_a_real_model(url: str) -> None:
     python = openrlhf_vllm_python()
 
-    async def store() -> str:
-        problem = EncodedProblem.of(DOUBLE)
-        async with AsyncGrader(grader.url) as client:
-            await client.put_problem(problem)
-        return problem.id
-
-    label = json.dumps({"problem": asyncio.run(store()), "scale": "signed", "format_error": -2.0})
+    label = json.dumps({"problem": ID, "scale": "signed", "format_error": -2.0})
     environment = {
-        "RKGRADE_URL": grader.url, "RKGRADE_SETTING": "repair", "PYTHONPATH": str(ROOT), "VLLM_CPU_KVCACHE_SPACE": "1",
+        "RKGRADE_URL": url, "RKGRADE_SETTING": "repair", "PYTHONPATH": str(ROOT), "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "HF_HUB_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1", "RAY_USAGE_STATS_ENABLED": "0",
     }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -12,57 +11,35 @@ from pathlib import Path
 
 import pytest
 
-from rl_client.async_client import AsyncGrader
-from rl_client.encoded import EncodedProblem
 from rl_client.errors import BadLabel, ClientError
 from rl_client.trainers import openrlhf_reward
 from rl_client.trainers.openrlhf import answer_of
 from rl_client.trainers.openrlhf_endpoint import rewardable
 from rl_client.trainers.openrlhf_reward import close, reward_func
 from rl_client.trainers.settings import Unscored
-from service.contract import GradeResult, StdioProblem, StdioTest, Verdict
+from service.contract import GradeResult
 from service.rewarding import Unrewardable
+from tests.rl_client import doubling
 from tests.rl_client.answering import after_trouble, answering
-from tests.rl_client.results import PROBLEM, graded
+from tests.rl_client.doubling import ACCEPTED, EMPTY, FAULT, ID, UNREWARDED
+from tests.rl_client.results import PROBLEM
 from tests.rl_client.trainers.openrlhf_python import ROOT, openrlhf_python
-from tests.serving import Server
-
-DOUBLE = StdioProblem(
-    kind="stdio", tests=tuple(StdioTest(input=f"{'1' * size}\n", output=f"{'2' * size}\n") for size in (1, 20, 300))
-)
-ID = EncodedProblem.of(DOUBLE).id
 
 PROMPT = (
     "<|im_start|>user\nDouble a number. An example:\n```python\nprint(2 * int(input()))\n```\n<|im_end|>\n"
     "<|im_start|>assistant\n"
 )
-RIGHT = "```python\nprint(2 * int(input()))\n```<|im_end|>\n"
-SMALL_ONLY = "```python\nx = input()\nprint(2 * int(x) if len(x) < 100 else 0)\n```<|im_end|>"
-WRONG = "```python\nprint(0)\n```<|im_end|>"
-NOTHING = "I cannot.<|im_end|>"
-
-ACCEPTED = graded((4, Verdict.ACCEPTED), (40, Verdict.ACCEPTED)).model_dump(mode="json")
-FAULT = graded((4, Verdict.ACCEPTED), (40, Verdict.INTERNAL_ERROR)).model_dump(mode="json")
-EMPTY = graded((400, Verdict.ACCEPTED)).model_dump(mode="json")
+RIGHT = f"{doubling.RIGHT}<|im_end|>\n"
+SMALL_ONLY, WRONG, NOTHING = (
+    f"{answer}<|im_end|>" for answer in (doubling.SMALL_ONLY, doubling.WRONG, doubling.NOTHING)
+)
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Settings of no other test's, and nothing left of this one."""
-    for name in ("URL", "TOKEN", "LABEL", "PATIENCE_S", "UNSCORED"):
-        monkeypatch.delenv(f"RKGRADE_{name}", raising=False)
+def closed() -> Iterator[None]:
+    """Nothing is left of the test."""
     yield
     close()
-
-
-@pytest.fixture(scope="module")
-def url(grader: Server) -> str:
-    async def store() -> None:
-        async with AsyncGrader(grader.url) as client:
-            await client.put_problem(EncodedProblem.of(DOUBLE))
-
-    asyncio.run(store())
-    return grader.url
 
 
 @pytest.mark.parametrize(
@@ -104,14 +81,7 @@ def test_answers_in_many_threads(url: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert [one["rkgrade_R_inf"] for one in logs] == [1.0, 0.0, 0.0, 0.0] * 16  # type: ignore[index]
 
 
-@pytest.mark.parametrize(
-    ("body", "fields", "why"),
-    [
-        (FAULT, {}, "the grader failed at this program: internal_error"),
-        (FAULT, {"fault": "retry"}, "the grader failed at this program: internal_error"),
-        (EMPTY, {"reward": "r_k:2"}, "r_k:2 has no tests"),
-    ],
-)
+@pytest.mark.parametrize(("body", "fields", "why"), UNREWARDED)
 def test_what_has_no_reward_is_an_error_unless_somebody_says_what_it_is_worth(
     body: object, fields: dict[str, object], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import struct
@@ -12,29 +11,21 @@ from typing import Any
 
 import pytest
 
-from rl_client.async_client import AsyncGrader
-from rl_client.encoded import EncodedProblem
-from service.contract import StdioProblem, StdioTest
+from tests.rl_client import doubling
+from tests.rl_client.doubling import ID
 from tests.rl_client.trainers.trl_python import trl_python
 from tests.rl_client.trainers.venvs import ROOT
 from tests.serving import Server, metric
 
 POLICY = Path(__file__).with_name("trl_policy.py")
 
-DOUBLE = StdioProblem(
-    kind="stdio", tests=tuple(StdioTest(input=f"{'1' * size}\n", output=f"{'2' * size}\n") for size in (1, 20, 300))
-)
-ID = EncodedProblem.of(DOUBLE).id
-
 
 def call(name: str, **arguments: str) -> str:
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
-RIGHT = "```python\nprint(2 * int(input()))\n```\n"
-SMALL_ONLY = "```python\nx = input()\nprint(2 * int(x) if len(x) < 100 else 0)\n```\n"
+RIGHT, SMALL_ONLY, WRONG = (f"{answer}\n" for answer in (doubling.RIGHT, doubling.SMALL_ONLY, doubling.WRONG))
 ALSO_RIGHT = "```python\nimport sys\nprint(2 * int(sys.stdin.read()))\n```\n"
-WRONG = "```python\nprint(0)\n```\n"
 COMPUTE = call("python", code="print(6 * 7)")
 DIE = call("python", code="import os; os._exit(3)")
 WRITE = call("bash", command="echo 'print(2 * int(input()))' > solution.py")
@@ -50,12 +41,6 @@ def trl() -> Path:
 
 def train(trl: Path, url: str, folder: Path, words: list[str], labels: list[str], *flags: str) -> dict[str, Any]:
     """Two steps of `examples/trl/train.py`: what TRL logged of each, and how many tensors changed."""
-
-    async def store() -> None:
-        async with AsyncGrader(url) as client:
-            await client.put_problem(EncodedProblem.of(DOUBLE))
-
-    asyncio.run(store())
     # Spinning threads of OpenMP take a busy machine ten times as long as one does.
     environment = {
         **os.environ, "PYTHONPATH": str(ROOT), "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1",
@@ -65,7 +50,9 @@ def train(trl: Path, url: str, folder: Path, words: list[str], labels: list[str]
     policy.mkdir()
     _done([str(trl), str(POLICY)], environment, json.dumps({"folder": str(policy), "words": words}))
     prompt = [{"role": "user", "content": "Double a number."}]
-    rows.write_text("".join(json.dumps({"prompt": prompt, "label": label}) + "\n" for label in labels))
+    rows.write_text(
+        "".join(json.dumps({"prompt": prompt, "label": label, "datasource": "apps"}) + "\n" for label in labels)
+    )
     suppressed = json.loads((policy / "suppress.json").read_text())
     _done(
         [

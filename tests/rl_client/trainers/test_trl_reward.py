@@ -4,59 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import httpx
 import pytest
 
-from rl_client.async_client import AsyncGrader
-from rl_client.encoded import EncodedProblem
 from rl_client.errors import BadLabel, ClientError, GraderUnreachable
 from rl_client.tools import ToolLimits
 from rl_client.trainers import loops
 from rl_client.trainers.trl_environments import Environment, PythonEnvironment, TerminalEnvironment
 from rl_client.trainers.trl_reward import TrlReward, answer_of, rkgrade
-from service.contract import StdioProblem, StdioTest, Verdict
 from tests.rl_client.answering import after_trouble, answering
-from tests.rl_client.results import PROBLEM, graded
-from tests.serving import Server
+from tests.rl_client.doubling import ACCEPTED, EMPTY, FAULT, ID, NOTHING, RIGHT, SMALL_ONLY, WRONG
+from tests.rl_client.results import PROBLEM
 
 T = TypeVar("T")
 
-DOUBLE = StdioProblem(
-    kind="stdio", tests=tuple(StdioTest(input=f"{'1' * size}\n", output=f"{'2' * size}\n") for size in (1, 20, 300))
-)
-ID = EncodedProblem.of(DOUBLE).id
-
-RIGHT = "```python\nprint(2 * int(input()))\n```"
-SMALL_ONLY = "```python\nx = input()\nprint(2 * int(x) if len(x) < 100 else 0)\n```"
-WRONG = "```python\nprint(0)\n```"
-NOTHING = "I cannot."
-
-ACCEPTED = graded((4, Verdict.ACCEPTED), (40, Verdict.ACCEPTED)).model_dump(mode="json")
-FAULT = graded((4, Verdict.ACCEPTED), (40, Verdict.INTERNAL_ERROR)).model_dump(mode="json")
-EMPTY = graded((400, Verdict.ACCEPTED)).model_dump(mode="json")
-
 SMALL = ToolLimits(memory_mb=256, disk_mb=16)
-
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Settings of no other test's."""
-    for name in ("URL", "TOKEN", "LABEL", "PATIENCE_S", "UNSCORED"):
-        monkeypatch.delenv(f"RKGRADE_{name}", raising=False)
-    yield
-
-
-@pytest.fixture(scope="module")
-def url(grader: Server) -> str:
-    async def store() -> None:
-        async with AsyncGrader(grader.url) as client:
-            await client.put_problem(EncodedProblem.of(DOUBLE))
-
-    asyncio.run(store())
-    return grader.url
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -12,22 +11,17 @@ from typing import Any
 
 import pytest
 
-from rl_client.async_client import AsyncGrader
 from rl_client.encoded import EncodedProblem
-from service.contract import StdioProblem, StdioTest, Verdict
+from service.contract import StdioProblem, Verdict
 from tests.rl_client.answering import Asked, after_trouble, answering
+from tests.rl_client.doubling import DOUBLE, ID, RIGHT, SMALL_ONLY, stored
 from tests.rl_client.results import PROBLEM, graded
 from tests.rl_client.trainers.venvs import ROOT, python_with
-from tests.serving import Server, metric
+from tests.serving import metric
 
-DOUBLE = StdioProblem(
-    kind="stdio", tests=tuple(StdioTest(input=f"{'1' * size}\n", output=f"{'2' * size}\n") for size in (1, 20, 300))
-)
 LONG = StdioProblem(kind="stdio", tests=DOUBLE.tests[2:])
-ID, LONG_ID = (EncodedProblem.of(problem).id for problem in (DOUBLE, LONG))
+LONG_ID = EncodedProblem.of(LONG).id
 
-RIGHT = "```python\nprint(2 * int(input()))\n```"
-SMALL_ONLY = "```python\nx = input()\nprint(2 * int(x) if len(x) < 100 else 0)\n```"
 WRITE = "echo 'print(2 * int(input()))' > "
 
 Turn = str | tuple[str, dict[str, Any]]
@@ -41,14 +35,9 @@ def verifiers() -> Path:
 
 
 @pytest.fixture(scope="module")
-def url(grader: Server) -> str:
-    async def store() -> None:
-        async with AsyncGrader(grader.url) as client:
-            for problem in (DOUBLE, LONG):
-                await client.put_problem(EncodedProblem.of(problem))
-
-    asyncio.run(store())
-    return grader.url
+def url(url: str) -> str:
+    stored(url, LONG)
+    return url
 
 
 def streamed(turn: Turn) -> bytes:
@@ -81,7 +70,10 @@ def evaluate(
         return 200, {"Content-Type": "text/event-stream"}, streamed(turns[said])
 
     (folder / "rows.jsonl").write_text(
-        "".join(json.dumps({"prompt": str(number), "label": row[1]}) + "\n" for number, row in enumerate(rows))
+        "".join(
+            json.dumps({"prompt": str(number), "label": row[1], "datasource": "apps"}) + "\n"
+            for number, row in enumerate(rows)
+        )
     )
     binaries = verifiers.parent
     environment = {

@@ -39,9 +39,10 @@ def arguments_of_grpo(folder: Path) -> list[str]:
 @pytest.mark.trainer
 @pytest.mark.timeout(1500)
 def test_verl_has_the_settings_of_the_script_and_reads_the_rows(verl: Path, tmp_path: Path) -> None:
+    turns = [{"role": "system", "content": "Write Python."}, {"role": "user", "content": "Double it."}]
     lines = [
-        {"prompt": "Double it.", "problem": PROBLEM},
-        {"prompt": "Halve it.", "label": {"problem": PROBLEM, "reward": "r_k:2"}},
+        {"prompt": turns, "label": PROBLEM, "datasource": "apps"},
+        {"prompt": turns, "label": {"problem": PROBLEM, "reward": "r_k:2"}},
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     train = tmp_path / "train.parquet"
@@ -50,8 +51,6 @@ def test_verl_has_the_settings_of_the_script_and_reads_the_rows(verl: Path, tmp_
         str(EXAMPLES / "rows.py"),
         str(tmp_path / "rows.jsonl"),
         str(train),
-        "--source",
-        "apps",
         "--tool",
     ]
     subprocess.run(rows, check=True, timeout=60)
@@ -63,7 +62,7 @@ def test_verl_has_the_settings_of_the_script_and_reads_the_rows(verl: Path, tmp_
     assert told["reward"] == {"url": "http://127.0.0.1:8000", "label": {"reward": "r_k:3"}}
     assert (told["function"], told["manager"], told["tools"]) == ("compute_score", "naive", ["python"])
     first, second = told["rows"]
-    assert [message["role"] for message in first["raw_prompt"]] == ["system", "user"]
+    assert first["raw_prompt"] == turns
     assert (first["agent_name"], first["data_source"]) == ("tool_agent", "apps")
     assert first["reward_model"]["ground_truth"] == PROBLEM
     assert json.loads(second["reward_model"]["ground_truth"]) == lines[1]["label"]

@@ -12,47 +12,17 @@ from typing import Any
 
 import pytest
 
-from rl_client.async_client import AsyncGrader
-from rl_client.encoded import EncodedProblem
 from rl_client.errors import BadLabel, ClientError, GraderUnreachable
 from rl_client.trainers.loops import aclose
 from rl_client.trainers.settings import Unscored
 from rl_client.trainers.verl_reward import TOOL, compute_score
-from service.contract import StdioProblem, StdioTest, Verdict
+from tests.rl_client import doubling
 from tests.rl_client.answering import Asked, after_trouble, answering
-from tests.rl_client.results import PROBLEM, graded
+from tests.rl_client.doubling import ACCEPTED, ID, NOTHING, SMALL_ONLY, UNREWARDED, WRONG
+from tests.rl_client.results import PROBLEM
 from tests.rl_client.trainers.venvs import ROOT, python_with
-from tests.serving import Server
 
-DOUBLE = StdioProblem(
-    kind="stdio", tests=tuple(StdioTest(input=f"{'1' * size}\n", output=f"{'2' * size}\n") for size in (1, 20, 300))
-)
-ID = EncodedProblem.of(DOUBLE).id
-
-RIGHT = "So:\n```python\nprint(2 * int(input()))\n```"
-SMALL_ONLY = "```python\nx = input()\nprint(2 * int(x) if len(x) < 100 else 0)\n```"
-WRONG = "```python\nprint(0)\n```"
-NOTHING = "I cannot."
-
-ACCEPTED = graded((4, Verdict.ACCEPTED), (40, Verdict.ACCEPTED)).model_dump(mode="json")
-FAULT = graded((4, Verdict.ACCEPTED), (40, Verdict.INTERNAL_ERROR)).model_dump(mode="json")
-EMPTY = graded((400, Verdict.ACCEPTED)).model_dump(mode="json")
-
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("URL", "TOKEN", "LABEL", "PATIENCE_S", "UNSCORED"):
-        monkeypatch.delenv(f"RKGRADE_{name}", raising=False)
-
-
-@pytest.fixture(scope="module")
-def url(grader: Server) -> str:
-    async def store() -> None:
-        async with AsyncGrader(grader.url) as client:
-            await client.put_problem(EncodedProblem.of(DOUBLE))
-
-    asyncio.run(store())
-    return grader.url
+RIGHT = f"So:\n{doubling.RIGHT}"
 
 
 def within(work: Callable[[], Awaitable[Any]]) -> Any:
@@ -92,14 +62,7 @@ def test_many_answers_at_once(url: str) -> None:
     assert {type(value) for one in told for value in one.values()} == {float}
 
 
-@pytest.mark.parametrize(
-    ("body", "fields", "why"),
-    [
-        (FAULT, {}, "the grader failed at this program: internal_error"),
-        (FAULT, {"fault": "retry"}, "the grader failed at this program: internal_error"),
-        (EMPTY, {"reward": "r_k:2"}, "r_k:2 has no tests"),
-    ],
-)
+@pytest.mark.parametrize(("body", "fields", "why"), UNREWARDED)
 def test_what_has_no_reward_is_an_error_unless_somebody_says_what_it_is_worth(
     body: object, fields: dict[str, object], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,20 +12,15 @@ from pathlib import Path
 
 import torch
 import trl
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from byte_tokenizer import byte_tokenizer
+from tokenizers import AddedToken
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 
 def tokenizer(words: list[str]) -> PreTrainedTokenizerFast:
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(models.BPE({letter: index for index, letter in enumerate(alphabet)}, []))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|im_end|>", pad_token="<|endoftext|>")
-    fast.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
-    fast.add_tokens([AddedToken(word, normalized=False) for word in words])
-    fast.chat_template = (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text()
-    return fast
+    made = byte_tokenizer((Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text())
+    made.add_tokens([AddedToken(word, normalized=False) for word in words])
+    return made
 
 
 def main() -> None:

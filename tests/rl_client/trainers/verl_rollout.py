@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 import ray
 import verl
+from byte_tokenizer import byte_tokenizer
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
 from verl.experimental.reward_loop.reward_loop import RewardLoopManager, RewardLoopWorker, migrate_legacy_reward_impl
 from verl.protocol import DataProto
@@ -39,14 +38,7 @@ TEMPLATE = """{% if tools %}<|im_start|>system
 
 def model_in(folder: Path) -> None:
     """What verl reads of a model that it does not load: its tokenizer and its configuration."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(models.BPE({letter: index for index, letter in enumerate(alphabet)}, []))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|im_end|>", pad_token="<|endoftext|>")
-    fast.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
-    fast.chat_template = TEMPLATE
-    fast.save_pretrained(folder)
+    byte_tokenizer(TEMPLATE).save_pretrained(folder)
     sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 1}
     config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 300, **sizes}
     (folder / "config.json").write_text(json.dumps(config))
