@@ -54,6 +54,20 @@ def _finite(value: float) -> float:
 Number = Annotated[float, Field(strict=True), AfterValidator(_finite)]
 
 
+def _upward(scale: tuple[float, float]) -> tuple[float, float]:
+    if not scale[0] < scale[1]:
+        raise ValueError("the lowest reward is not below the highest")
+    return scale
+
+
+#: Fields that take one kind of value or another.
+_EITHER = {
+    "empty": "skip, next or a number",
+    "fault": "skip, retry or a number",
+    "scale": "unit, signed, or [low, high] with low below high",
+}
+
+
 class Label(BaseModel):
     """One label, checked."""
 
@@ -66,7 +80,7 @@ class Label(BaseModel):
     """What a group without tests comes to, as `rewards` has it."""
     fault: Literal["skip", "retry"] | Number = "skip"
     """What a fault of the grader comes to, as `rewards` has it."""
-    scale: Literal["unit", "signed"] | tuple[Number, Number] = "unit"
+    scale: Literal["unit", "signed"] | Annotated[tuple[Number, Number], AfterValidator(_upward)] = "unit"
     """Lowest and highest reward, for rewards from 0 to 1: (0, 1), (-1, 1), or these. Leaves `two_gate` and `collapsed`,
     which are signed, as they are."""
     format_error: Number | None = None
@@ -137,7 +151,11 @@ def parse_label(label: object, defaults: Mapping[str, object] | None = None) -> 
         return Label.model_validate({**(defaults or {}), **fields})
     except ValidationError as error:
         field, words = mistakes(error)[0]
-        raise BadLabel(field or None, words.removeprefix("Value error, ")) from None
+        name = str(error.errors()[0]["loc"][0])
+        if name in _EITHER:
+            # pydantic names each kind that it is not, as part of the field.
+            field, words = name, f"it is {_EITHER[name]}"
+        raise BadLabel(field or None, words) from None
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def _command(reader: Reader) -> Callable[..., None]:
             sampling(model or "")
         except ValidationError as error:
             field, words = mistakes(error)[0]
-            stop(USAGE_ERROR, f"--{field.replace('_', '-')}: {words.removeprefix('Value error, ')}")
+            stop(USAGE_ERROR, f"--{field.replace('_', '-')}: {words}")
         source: Server | Path
         if server is not None:
             source = Server(sources.grader("--server", server), _key(key_file), model, sampling, samples)

@@ -7,8 +7,10 @@ import re
 from rl_client.errors import ClientError
 from rl_client.rollout import Scored
 
-#: What tokenizers end a text with, which is shown to a reward function as it is.
-_END = re.compile(r"(?:<\|[^<>|\s]{1,40}\|>|<｜[^<>｜\s]{1,40}｜>|</s>|<eos>|<pad>|<end_of_turn>|\s)+\Z")
+#: The last of what tokenizers end a text with, which is shown to a reward function as it is.
+_LAST = re.compile(r"(?:<\|[^<>|\s]{1,40}\|>|<｜[^<>｜\s]{1,40}｜>|</s>|<eos>|<pad>|<end_of_turn>|\s+)\Z")
+#: Characters of the longest; to look for them all at once takes quadratic time, of which a model may cost us minutes.
+_LONGEST = 44
 
 #: Of a prompt that was cut at its beginning so much at least is left, and tells where the answer begins.
 _LEAST_TAIL = 16
@@ -32,7 +34,10 @@ def answer_of(query: str, prompt: str) -> str:
 
 def without_end(text: str) -> str:
     """A turn without the tokens that end it; a fence that has one behind it in its last line is not closed."""
-    return text[: match.start()] if (match := _END.search(text)) else text
+    end = len(text)
+    while (match := _LAST.search(text, max(0, end - _LONGEST), end)) is not None:
+        end = match.start()
+    return text[:end]
 
 
 def score_of(scored: Scored, reward: float) -> float:

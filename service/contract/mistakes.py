@@ -81,5 +81,7 @@ def mistakes(error: ValidationError) -> list[tuple[str, str]]:
             sentence = sentence.replace(kind, _IN_JSON.get(kind, "String"), 1).replace(" after validation", "", 1)
         elif one["type"] == "model_type":
             sentence = "Input should be an object"
+        elif one["type"] == "value_error":
+            sentence = sentence.removeprefix("Value error, ")
         found.append((path, sentence))
     return found

@@ -58,6 +58,13 @@ def test_the_answer_is_what_stands_behind_the_prompt(query: str, answer: str) ->
     assert answer_of(query, PROMPT) == answer
 
 
+@pytest.mark.parametrize("repeated", ["\n", "<|end|>"], ids=["lines", "tokens"])
+def test_a_model_that_repeats_itself_holds_up_nobody(repeated: str) -> None:
+    said = "yes" + 100_000 * repeated
+    assert answer_of(PROMPT + said + "no", PROMPT) == said + "no"
+    assert answer_of(PROMPT + said, PROMPT) == "yes"
+
+
 def test_a_query_without_its_prompt_is_no_answer_to_anything() -> None:
     with pytest.raises(ClientError, match="the prompt is not in the query"):
         answer_of("```python\nprint(1)\n```", PROMPT)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from service.contract import MAX_SOURCE_CHARS, BatchRequest, GradeRequest, field_path, mistakes
+from service.contract import MAX_SOURCE_CHARS, BatchRequest, ExecRequest, GradeRequest, field_path, mistakes
 from tests.service.contract.samples import ID
 
 
@@ -63,3 +63,9 @@ def test_no_mistake_is_told_in_words_of_python(sent: object, said: tuple[str, st
     with pytest.raises(ValidationError) as caught:
         BatchRequest.model_validate_json(json.dumps(sent))
     assert mistakes(caught.value)[0] == said
+
+
+def test_what_a_check_of_ours_says_is_told_in_its_own_words() -> None:
+    with pytest.raises(ValidationError) as caught:
+        ExecRequest.model_validate_json(json.dumps({"command": "\0"}))
+    assert mistakes(caught.value) == [("command", "A command cannot hold a NUL")]
