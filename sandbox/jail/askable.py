@@ -81,4 +81,4 @@ ASKED_FOR = frozenset(
 )
 
 #: What passes for such a type of the interpreter's where `isinstance` is asked.
-KINDS = {"generator": GeneratorType, "function": FunctionType, "method": MethodType}
+KINDS = {"generator": GeneratorType, "function": FunctionType, "method": MethodType, "property": property}

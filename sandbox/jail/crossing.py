@@ -179,6 +179,8 @@ def encode(value: Any, special: Callable[[Any], object], left: int = MAX_DEPTH) 
         return {kind.__name__: value.decode("latin-1")}
     if kind is range:
         return {"range": [value.start, value.stop, value.step]}
+    if kind is slice:
+        return {"slice": [encode(one, special, left - 1) for one in (value.start, value.stop, value.step)]}
     if kind is Decimal:
         return {"Decimal": str(value)}
     if kind is Fraction:
@@ -195,6 +197,9 @@ def encode(value: Any, special: Callable[[Any], object], left: int = MAX_DEPTH) 
         return {"timedelta": [value.days, value.seconds, value.microseconds]}
     if issubclass(kind, type) and TYPES.get(name := value.__name__) is value:
         return {"type": name}
+    pathlib = sys.modules.get("pathlib")
+    if pathlib is not None and kind is pathlib.PosixPath:
+        return {"path": str(value)}
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         if kind is numpy.ndarray and value.dtype.kind in ARRAY_KINDS:
@@ -236,6 +241,11 @@ def decode(data: Any, special: Callable[[str, Any], Any], left: int = MAX_DEPTH)
             return TYPES[name](needed(str, inner).encode("latin-1"))
         if name == "int":
             return int(needed(str, inner), 16)
+        if name == "slice":
+            start, stop, step = (decode(one, special, left - 1) for one in needed(list, inner))
+            return slice(start, stop, step)
+        if name == "path":
+            return __import__("pathlib").Path(needed(str, inner))
         if name == "Decimal":
             return Decimal(needed(str, inner))
         if name == "type" and needed(str, inner) in TYPES:

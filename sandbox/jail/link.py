@@ -17,10 +17,11 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any, NoReturn
 
     from sandbox.jail import crossing, ends
+    from sandbox.jail.callbacks import Callbacks
     from sandbox.jail.changes import restore
     from sandbox.jail.elsewhere import names_a_file, surroundings
     from sandbox.jail.hearing import Hearing
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 else:
     import crossing
     import ends
+    from callbacks import Callbacks
     from changes import restore
     from elsewhere import names_a_file, surroundings
     from hearing import Hearing
@@ -79,7 +81,7 @@ class Link:
         """How often each was."""
         self.made: collections.Counter[int] = collections.Counter()
         """How often of these by a class, called by its name."""
-        self.functions: list[Callable[..., Any]] = []
+        self.callbacks = Callbacks()
         self.hearing = Hearing(self.lack)
         self.reckoned: set[int] = set()
         """Objects that arithmetic with plain data gave, and what was got from them."""
@@ -240,7 +242,7 @@ class Link:
             if one != self.surroundings[name]:
                 self.lack(f"{name} of its own for the program")
         for one in (*args, *keywords.values()):
-            if type(one) is str and names_a_file(one):
+            if (type(one) is str or hasattr(type(one), "__fspath__")) and names_a_file(str(one)):
                 self.lack("files of its own for the program")
         written = {name: self.written(one) for name, one in keywords.items()}
         said = self.ask("call", of=of, args=[self.written(one) for one in args], keywords=written, **fields)
@@ -269,14 +271,14 @@ class Link:
         """The program calls a function that the script gave it."""
         try:
             number, args, keywords = asked["call"], asked["args"], asked["keywords"]
-            if type(number) is not int or not 0 <= number < len(self.functions) or type(args) is not list:
+            if (function := self.callbacks.get(number)) is None or type(args) is not list:
                 raise crossing.Outside("no function")
             given = [self.read(one) for one in args]
             named = {name: self.read(one) for name, one in keywords.items()}
         except (KeyError, TypeError, AttributeError, crossing.Outside) as error:
             self.end(ends.OUTSIDE, detail=str(error))
         try:
-            return {"value": self.written(self.functions[number](*given, **named))}
+            return {"value": self.written(function(*given, **named))}
         except BaseException as error:
             if self.hearing.is_a_check(error):
                 self.hearing.hear(error)
@@ -297,18 +299,13 @@ class Link:
             return {"builtin": name}
         if isinstance(value, type) and issubclass(value, BaseException):
             raise crossing.NotPlain(f"a class of exceptions of its own: {value.__name__}")
-        if hasattr(type(value), "__next__") and not hasattr(value, "read"):
-            # Items come one by one, as the program asks for them; none is the end.
-            self.functions.append(lambda: [one for _, one in zip(range(1), value, strict=False)])
-            return {"iterator": len(self.functions) - 1}
-        if callable(value):
-            self.functions.append(value)
-            # As a decorator passes them on.
-            told = [getattr(value, name, None) for name in ("__name__", "__doc__")]
-            return {"function": [len(self.functions) - 1, *(one if type(one) is str else None for one in told)]}
+        if (written := self.callbacks.written(value)) is not None:
+            return written
         raise crossing.NotPlain(f"an object of its own: {type(value).__name__}")
 
     def special(self, name: str, inner: Any) -> Any:
+        if name == "mine" and (function := self.callbacks.given_back(inner)) is not None:
+            return function
         if name == "class":
             return self.class_of(crossing.needed(int, inner))
         if name == "type":

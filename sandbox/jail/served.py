@@ -57,6 +57,7 @@ KINDS: dict[type, str] = {
     types.GeneratorType: "generator",
     types.FunctionType: "function",
     types.MethodType: "method",
+    property: "property",
 }
 
 CHANGEABLE = frozenset({"set", "deque", "dict", "Counter", "OrderedDict", "defaultdict", "bytearray", "array"})
@@ -70,6 +71,10 @@ class Server:
         self.objects: list[Any] = []
         self.numbers: dict[int, int] = {}
         self.originals = Originals()
+        self.functions: dict[int, Any] = {}
+        """Those of the script's, by their numbers there."""
+        self.of_the_test: dict[int, int] = {}
+        """Their numbers, by their ids here, where they can be handed back."""
         self.write = os.write
         self.calling = RLock()
         """Held by the thread that calls a function of the script's: there is one conversation."""
@@ -144,6 +149,9 @@ class Server:
             return {"class": self.number(value)}
         if type(value) is types.CoroutineType:
             return {"coroutine": self.number(value)}
+        number = self.of_the_test.get(id(value))
+        if number is not None and not vars(value):
+            return {"mine": number}
         return {"object": [self.number(value), self.special(type(value))]}
 
     def changed(self, value: object) -> object:
@@ -170,7 +178,15 @@ class Server:
         while items := step():
             yield items[0]
 
-    def function(self, number: int, name: str | None, doc: str | None) -> Any:
+    def function(self, number: int, name: str | None, doc: str | None, comes_back: bool = False) -> Any:
+        """`comes_back` where the script takes it as its own again."""
+        if number not in self.functions:
+            made = self.functions[number] = self.calling_back(number, name, doc)
+            if comes_back:
+                self.of_the_test[id(made)] = number
+        return self.functions[number]
+
+    def calling_back(self, number: int, name: str | None, doc: str | None) -> Any:
         def of_the_test(*args: Any, **keywords: Any) -> Any:
             with self.calling:
                 self.send({"call": number, **self.arguments(args, keywords)})

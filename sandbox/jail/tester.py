@@ -39,8 +39,8 @@ SCRIPT_FD = 4
 
 #: Modules of ours that a script is not to find.
 NEIGHBOURS = (
-    "approx askable cases changes checks crossing elsewhere ends evaluating fixtures hearing link outcomes pytest_api "
-    "shared silent stand_ins suites tester"
+    "approx askable callbacks cases changes checks crossing elsewhere ends evaluating fixtures hearing link outcomes "
+    "pytest_api shared silent stand_ins suites tester"
 ).split()
 
 #: By which a script looks names up that stand in texts.

@@ -104,6 +104,9 @@ ENDS: dict[str, Forgery] = {
     "an entry point with a class's name": Forgery(
         HOLDER + "Sum = Holder", "def check(candidate):\n    assert 40 in candidate(3)\n", entry_point="Sum"
     ),
+    "a function of the test's that there is none of": over(
+        RAW + 'def f(x): say_and_wait(\'{"value":{"mine":0}}\')', message="answered outside the protocol"
+    ),
     **{
         f"an argument given back that cannot be: {given}": over(
             RAW + f'def f(x): say_and_wait(\'{{"value":null,"given":{given}}}\')',

@@ -67,6 +67,13 @@ UNCOVERED: dict[str, tuple[str, str, str, str]] = {
         "pytest",
         "files of its own for the program",
     ),
+    "a file to be read, by its path": (
+        READS,
+        "from solution import f\ndef test(tmp_path):\n    path = tmp_path / 'given'\n    path.write_text('1')\n"
+        "    assert f(path) == '1'\n",
+        "pytest",
+        "files of its own for the program",
+    ),
     "a file beside the test": (
         READS,
         "open('given', 'w').write('1')\nassert f(path='given') == '1'\n",
@@ -326,6 +333,28 @@ COVERED: dict[str, tuple[str, str, str]] = {
         "from concurrent.futures import ThreadPoolExecutor\ndef f(g, items):\n"
         "    with ThreadPoolExecutor(4) as pool: return list(pool.map(g, items))\n",
         "assert f(lambda n: n * n, range(50)) == [n * n for n in range(50)]\n",
+        "exec",
+    ),
+    "functions of the test's, known again": (
+        "class Events:\n    def __init__(self): self.held = []\n"
+        "    def on(self, g): self.held.append(g)\n    def off(self, g): self.held.remove(g)\n"
+        "    def emit(self, n): return [g(n) for g in self.held]\n"
+        "def same(g): return g\ndef tagged(g):\n    g.tag = 'x'\n    return g\n",
+        "from unittest.mock import Mock\nclass Own:\n    def call(self, n): return -n\n"
+        "events, own, mock = Events(), Own(), Mock(return_value=5)\ndef twice(n): return 2 * n\n"
+        "for g in (twice, own.call, mock): events.on(g)\nassert events.emit(1) == [2, -1, 5]\n"
+        "events.off(own.call)\nevents.off(twice)\nassert events.emit(1) == [5]\nevents.off(mock)\n"
+        "assert not events.held\n"
+        "assert same(twice) is twice and same(own.call) == own.call and same(mock)(1) == 5\n"
+        "assert tagged(lambda n: n).tag == 'x'\n",
+        "exec",
+    ),
+    "slices and paths": (
+        "from pathlib import Path\nclass Row:\n    def __init__(self, *items): self.items = items\n"
+        "    def __getitem__(self, at): return self.items[at]\n"
+        "def f(path): return Path(path) / 'a'\nclass C:\n    @property\n    def x(self): return 1\n",
+        "from pathlib import Path\nassert Row(1, 2, 3)[1:] == (2, 3) and Row(1, 2, 3)[::-1][0] == 3\n"
+        "assert f(Path('b')) == f('b') == Path('b/a') and isinstance(C.x, property)\n",
         "exec",
     ),
     "names in texts": (
