@@ -22,17 +22,19 @@ class Admission:
         *,
         waiting: Callable[[], int],
         waiting_bytes: Callable[[], int],
+        workers: Callable[[], int],
         retry_after_s: Callable[[], int],
     ) -> None:
         """`limit`: of what may wait. `waiting`: pieces of work that wait now, those aside whose callers hold a place,
-        and `waiting_bytes` what their requests take. `retry_after_s`: when to come back where it is too much.
+        and `waiting_bytes` what their requests take. `workers`: as many places are taken by what runs, not by what waits.
+        `retry_after_s`: when to come back where it is too much.
         """
         self._limit = limit
         self._waiting = waiting
         self._waiting_bytes = waiting_bytes
+        self._workers = workers
         self._retry_after_s = retry_after_s
-        self.places = 0
-        """Taken now."""
+        self._places = 0
         self._places_bytes = 0
         self._open = 0
         self._quiet = asyncio.Event()
@@ -54,15 +56,15 @@ class Admission:
     @contextlib.contextmanager
     def place(self, request_bytes: int) -> Iterator[None]:
         """A place for work of many pieces, however long it takes. Raises what `check` raises."""
-        self._check(self._waiting() + self.places)
+        self._check(self._waiting() + max(0, self._places - self._workers()))
         self.check_room(request_bytes)
-        self.places += 1
+        self._places += 1
         self._places_bytes += request_bytes
         try:
             with self.opened():
                 yield
         finally:
-            self.places -= 1
+            self._places -= 1
             self._places_bytes -= request_bytes
 
     @contextlib.contextmanager

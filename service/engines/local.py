@@ -106,6 +106,7 @@ class LocalEngine:
             queue_size,
             waiting=lambda: self._queue.unadmitted,
             waiting_bytes=lambda: self._queue.unadmitted_bytes,
+            workers=lambda: workforce.alive,
             retry_after_s=self._retry_after_s,
         )
         self._numbers = itertools.count()

@@ -10,6 +10,7 @@ import pytest
 
 from service.contract import GradeRequest
 from service.engines import admission
+from service.engines.admission import Admission
 from service.engines.base import Job, Summary
 from service.engines.local import LocalEngine
 from service.engines.workforce import Workforce
@@ -99,6 +100,14 @@ def test_a_batch_counts_with_all_its_requests_for_as_long_as_it_is_there(
             await engine.submit(job(30_000), unheard)
 
     on_an_engine(tmp_path, act)
+
+
+def test_what_runs_in_its_place_does_not_wait() -> None:
+    places = Admission(1, waiting=lambda: 0, waiting_bytes=lambda: 0, workers=lambda: 2, retry_after_s=lambda: 1)
+    with places.place(1), places.place(1), places.place(1):
+        places.check(1)
+        with pytest.raises(QueueFull), places.place(1):
+            pass
 
 
 def test_what_is_past_the_bound_by_itself_is_taken_where_nothing_waits(

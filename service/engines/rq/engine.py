@@ -109,6 +109,7 @@ class RQEngine:
             queue_size,
             waiting=lambda: self._state.unadmitted,
             waiting_bytes=lambda: self._waiting_bytes,
+            workers=lambda: self.status().workers_alive,
             retry_after_s=lambda: retry_after_s(self._state.waiting, self._state.workers, self._state.mean_busy_s),
         )
         self._closed = False
