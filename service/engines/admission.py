@@ -26,7 +26,7 @@ class Admission:
         retry_after_s: Callable[[], int],
     ) -> None:
         """`limit`: of what may wait. `waiting`: pieces of work that wait now, those aside whose callers hold a place,
-        and `waiting_bytes` what their requests take. `workers`: as many places are taken by what runs, not by what waits.
+        and `waiting_bytes` what their requests take. `workers`: as many places are what runs, and does not wait.
         `retry_after_s`: when to come back where it is too much.
         """
         self._limit = limit
