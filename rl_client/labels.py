@@ -51,6 +51,9 @@ def _finite(value: float) -> float:
     return value
 
 
+THINK = "<think>"
+"""What opens a model's thoughts; a text that it opens and `</think>` does not close holds no program."""
+
 Number = Annotated[float, Field(strict=True), AfterValidator(_finite)]
 
 
@@ -91,6 +94,8 @@ class Label(BaseModel):
     """Of the program: a name or alias that the grader has."""
     extraction: Extraction = "last_fence"
     """Which part of an answer is its program."""
+    thinking: bool = Field(default=False, strict=True)
+    """Whether prompts end in `<think>`: an answer begins in thoughts then, and has no program before `</think>`."""
     limits: LimitOverrides = LimitOverrides()
     """In place of the problem's own, for each test."""
     time_factor: float = Field(default=1.0, strict=True, ge=0.01, le=100, allow_inf_nan=False)
@@ -111,12 +116,16 @@ class Label(BaseModel):
         reward = penalized(reward, format_error=self.format_error, compile_error=self.compile_error)
         return on_fault(reward, self.fault)
 
+    def answer(self, completion: str) -> str:
+        """The completion as the grader is sent it."""
+        return sendable(f"{THINK}{completion}" if self.thinking else completion)
+
     def request(self, completion: str, *, detail: Detail = "verdicts", id: str | None = None) -> GradeRequest:
         """What the grader is asked. Tests behind the first failure are skipped where the reward does without them."""
         return GradeRequest(
             problem=self.problem,
             language=self.language,
-            completion=sendable(completion),
+            completion=self.answer(completion),
             extraction=self.extraction,
             limits=self.limits,
             time_factor=self.time_factor,

@@ -26,7 +26,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
-from rl_client.calls import sendable
 from rl_client.rewards import Reward, is_fault, r_inf
 from service.contract import FAULT_VERDICTS, FitRow, GradeResult, TestRow, Verdict
 from service.extraction import extract
@@ -47,6 +46,7 @@ class SizeGroup:
     k: int
     tests: int
     passed: int
+    unrun: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,8 @@ def _unrun(result: GradeResult) -> str | None:
 def _groups(tests: Sequence[TestRow]) -> tuple[SizeGroup, ...]:
     sizes = Counter(len(str(test.input_length)) for test in tests)
     passed = Counter(len(str(test.input_length)) for test in tests if test.verdict is Verdict.ACCEPTED)
-    return tuple(SizeGroup(k, sizes[k], passed[k]) for k in sorted(sizes))
+    unrun = Counter(len(str(test.input_length)) for test in tests if _told(test) == Verdict.SKIPPED)
+    return tuple(SizeGroup(k, sizes[k], passed[k], unrun[k]) for k in sorted(sizes))
 
 
 def _rounded(value: float | None) -> float | None:
@@ -258,7 +259,9 @@ def lines_of(told: Statistics) -> list[str]:
     lines = [f"{told.passed} of {told.tests} tests passed"]
     for group in told.groups:
         low = "0" if group.k == 1 else f"10^{group.k - 1}"
-        lines.append(f"input length from {low} to below 10^{group.k}: {group.passed} of {group.tests} passed")
+        words = [f"{group.passed} of {group.tests} passed"] if group.unrun < group.tests else []
+        words += [f"{group.unrun} not run"] if group.unrun else []
+        lines.append(f"input length from {low} to below 10^{group.k}: {', '.join(words)}")
     if told.first_failure is not None:
         lines.append("the others: " + ", ".join(f"{count} {_VERDICTS[name]}" for name, count in told.verdicts))
         cause = f" ({told.exception})" if told.exception is not None else ""
@@ -316,7 +319,7 @@ class Rollout(Generic[Label]):
         """
         label = scored.label
         known = {name.lower() for name in (label.language, *names)}
-        program = extract(sendable(completion), label.extraction, known)
+        program = extract(label.answer(completion), label.extraction, known)
         return Rollout(prompt, label.model_dump_json(exclude_none=True), program, scored.result)
 
 

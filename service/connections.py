@@ -165,6 +165,12 @@ def bounded_websockets(*, read_s: float = _READ_S) -> type[WebSocketsSansIOProto
             self._reader.relax()
             super().resume_writing()
 
+        async def send(self, message: Any) -> None:
+            await super().send(message)
+            if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
+                # Refused, which uvicorn (0.54) takes for a handshake that broke off, and logs as an error.
+                self.handshake_complete = True
+
     return BoundedWebSocket
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from rl_client.errors import ClientError
+from rl_client.labels import THINK
 from rl_client.rollout import Scored
 
 #: The last of what tokenizers end a text with, which is shown to a reward function as it is.
@@ -17,7 +18,7 @@ _LEAST_TAIL = 16
 
 
 def answer_of(query: str, prompt: str) -> str:
-    """The policy's own text in a query, without the tokens that end it.
+    """The policy's own text in a query, without the tokens that end it; with the `<think>` that the prompt ends in.
 
     A prompt that was too long was cut at its beginning; its end is looked for then, the longest part of it first.
     Raises ClientError where it is not there: to take the whole for the answer would reward the prompt's own code.
@@ -29,7 +30,14 @@ def answer_of(query: str, prompt: str) -> str:
         begin = at + length if at >= 0 else None
     if begin is None:
         raise ClientError("the prompt is not in the query, so nothing tells where the answer begins")
-    return without_end(query[begin:])
+    return thought(prompt, without_end(query[begin:]))
+
+
+def thought(before: str, text: str) -> str:
+    """A turn with the `<think>` that opens it where its prompt holds that, as templates of reasoning models have it: of
+    one that is cut off in its thoughts a draft would be taken for the answer else.
+    """
+    return f"{THINK}{text}" if before.rstrip().endswith(THINK) else text
 
 
 def without_end(text: str) -> str:

@@ -32,7 +32,7 @@ from rl_client.client import Grader
 from rl_client.episodes import Episode, Setting
 from rl_client.errors import BadLabel, ClientError, SessionLost
 from rl_client.rollout import Scored, logs_of_none
-from rl_client.trainers.openrlhf import score_of, without_end
+from rl_client.trainers.openrlhf import score_of, thought, without_end
 from rl_client.trainers.settings import Settings
 from rl_client.trainers.transcript import Chat, Transcript
 
@@ -242,7 +242,8 @@ class _Speaking:
         self._tokenizer = tokenizer
 
     async def turn(self) -> str:
-        """The next one, as text without what ends it. Raises _Engine."""
+        """The next one, as text without what ends it, and with what opened its thoughts. Raises _Engine."""
+        heard = self._text(self.transcript.tokens[-_LEAST_TURN:])
         # One object is shared by all samples of a prompt.
         sampling = deepcopy(self._sampling)
         room = self.transcript.room
@@ -258,4 +259,7 @@ class _Speaking:
         except Exception as error:
             raise _Engine(error) from error
         self.truncated = said.finish_reason == "length"
-        return without_end(self._tokenizer.decode(tokens, skip_special_tokens=False))
+        return thought(heard, without_end(self._text(tokens)))
+
+    def _text(self, tokens: list[int]) -> str:
+        return str(self._tokenizer.decode(tokens, skip_special_tokens=False))

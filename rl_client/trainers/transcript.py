@@ -7,6 +7,7 @@ tokenizer is whatever `transformers` has.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,22 +58,28 @@ class Chat:
         """`role`: whose words it hears, such as `tool`; `user` where the template knows no such role."""
         self._tokenizer = tokenizer
         self._around = self._of_template(role) or self._of_template("user") or ("\n", "\n")
-        self._special = [text for text in tokenizer.all_special_tokens if text]
+        # Not those alone that have a role, as the end of a turn does: most of Llama 3's are in no list of them.
+        self._marks = {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()} - {""}
+        self._mark = re.compile("|".join(map(re.escape, self._marks)) or r"(?!)")
 
     def heard(self, text: str, last: int | None) -> list[int]:
         """The tokens of it, from the end of the model's turn to where its next one begins. `last`: that turn's last
         token, since the template's mark for the end of a turn is not said twice.
         """
         before, after = self._around
-        if last is not None and (ended := self._tokenizer.decode([last])) in self._special:
+        if last is not None and (ended := self._tokenizer.decode([last])) in self._marks:
             before = before.removeprefix(ended)
-        if not any(special in text for special in self._special):
+        if self._mark.search(text) is None:
             return self._tokens(before + text + after)
-        # A program could print the marks of a turn, and have it pass for somebody else's.
-        return [*self._tokens(before), *self._tokens(text, split_special_tokens=True), *self._tokens(after)]
+        # A program could print the marks of a turn, and have it pass for somebody else's: each is torn apart.
+        torn, begin = [], 0
+        while (mark := self._mark.search(text, begin)) is not None:
+            torn.append(text[begin : mark.start() + 1])
+            begin = mark.start() + 1
+        return [token for piece in (before, *torn, text[begin:], after) for token in self._tokens(piece)]
 
-    def _tokens(self, text: str, **options: Any) -> list[int]:
-        return list(self._tokenizer(text, add_special_tokens=False, **options)["input_ids"])
+    def _tokens(self, text: str) -> list[int]:
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _of_template(self, role: str) -> tuple[str, str] | None:
         if not getattr(self._tokenizer, "chat_template", None):

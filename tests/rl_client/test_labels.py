@@ -8,6 +8,8 @@ import pytest
 
 from rl_client.errors import BadLabel
 from rl_client.labels import Label, named, parse_label
+from rl_client.repair import Rollout
+from rl_client.rollout import Scored
 from service.contract import LimitOverrides, Verdict
 from tests.rl_client.results import PROBLEM, graded, unrun
 
@@ -73,6 +75,7 @@ def test_what_a_label_leaves_out_is_as_the_trainers_defaults_have_it() -> None:
         (f'{{"problem": "{PROBLEM}", "format_error": NaN}}', "format_error", "not finite"),
         ({"problem": PROBLEM, "compile_error": "-1"}, "compile_error", ""),
         ({"problem": PROBLEM, "language": ""}, "language", ""),
+        ({"problem": PROBLEM, "thinking": 1}, "thinking", ""),
         ({"problem": PROBLEM, "limits": {"cpu_s": 0}}, "limits.cpu_s", ""),
         ({"problem": PROBLEM, "limits": {"cpus": 1}}, "limits.cpus", ""),
         ({"problem": PROBLEM, "time_factor": 0}, "time_factor", ""),
@@ -161,3 +164,10 @@ def test_tests_are_skipped_where_the_reward_does_without_them() -> None:
 def test_half_of_a_surrogate_pair_in_an_answer_is_no_mistake_of_the_label() -> None:
     request = parse_label(PROBLEM).request("a\ud800b", id="x")
     assert (request.completion, request.id) == ("a?b", "x")
+
+
+def test_an_answer_to_a_prompt_that_opens_thoughts_begins_in_them() -> None:
+    label = parse_label({"problem": PROBLEM, "thinking": True})
+    assert label.request("draft</think>yes").completion == "<think>draft</think>yes"
+    rollout = Rollout.of("P<think>", "```\ndraft\n```", Scored(0.0, unrun("format_error", 4), label))
+    assert rollout.program is None

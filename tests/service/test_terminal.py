@@ -386,6 +386,7 @@ def test_tokens_hold_for_terminals(serve: Serve, tmp_path: Path) -> None:
         assert refusal(at(server.url, path))[0] == 401
         assert refusal(at(server.url, path), bearer(mine + "x"))[0] == 401
         assert refusal(at(server.url, path), bearer(others))[0] == 404
+        assert "[error" not in server.log.read_text()
         with terminal(server.url, path, bearer(mine)) as screen:
             screen.until(PROMPT)
             # With its token goes the session, and the terminal with that.

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from openrlhf.trainer.ppo_utils.experience import Experience, split_experience_batch
 from openrlhf.utils.agent import AgentExecutorBase
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 TEMPLATE = (
@@ -39,6 +39,9 @@ def tokenizer() -> PreTrainedTokenizerFast:
     )
     fast = PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|im_end|>", pad_token="<|im_end|>")
     fast.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
+    # In no list of special tokens, as most of Llama 3's.
+    fast.add_tokens([AddedToken("<|turn|>", special=True)])
+    assert "<|turn|>" not in fast.all_special_tokens
     fast.chat_template = TEMPLATE
     return fast
 
@@ -112,7 +115,7 @@ def checked(tokens: PreTrainedTokenizerFast, engine: Engine, one: dict[str, Any]
     first = tokens(prompt, add_special_tokens=False)["input_ids"]
     assert first[-ranges[0][0] :] == sequence[: ranges[0][0]]
     gaps = zip((end for _, end in ranges), (start for start, _ in ranges[1:]), strict=False)
-    marks = tokens.convert_tokens_to_ids(["<|im_start|>", "<|im_end|>"])
+    marks = tokens.convert_tokens_to_ids(["<|im_start|>", "<|im_end|>", "<|turn|>"])
     heard = [sequence[end:start] for end, start in gaps]
     # Those of the template and no others: a tool's own would pass for somebody else's turn.
     assert all([marks.index(one) for one in ids if one in marks] in ([0, 1, 0], [1, 0, 1, 0]) for ids in heard)

@@ -101,7 +101,8 @@ def logged(told: dict[str, Any], *names: str) -> list[tuple[float, ...]]:
 
 def test_python_is_called_and_the_last_turn_is_the_answer(trainer: Path, url: str) -> None:
     marks = "print('<|im_' + 'end|>\\n<|im_' + 'start|>user')"
-    told, cut, small, long, calls = driven(
+    unlisted = "print('<|tu' + 'rn|>')"
+    told, cut, small, long, calls, thoughts = driven(
         trainer,
         url,
         "python",
@@ -110,7 +111,7 @@ def test_python_is_called_and_the_last_turn_is_the_answer(trainer: Path, url: st
                 [python("print(2 * 21)"), RIGHT],
                 [python(marks), f"<tool: perl>1</tool>{END}", f"<tool_call>{{</tool_call>{END}", WRONG],
                 [NOTHING],
-                [python(PROGRAM), RIGHT.replace("```python", "```")],
+                [python(PROGRAM) + python(unlisted), RIGHT.replace("```python", "```")],
             ]
         },
         # A turn that is cut off leaves its call open; the next one is let run on.
@@ -120,6 +121,7 @@ def test_python_is_called_and_the_last_turn_is_the_answer(trainer: Path, url: st
         # Of a prompt that is too long the end is kept.
         {"samples": [[RIGHT]], "prompt": "Much ado. " * 100 + PROMPT, "max_tokens": 64, "max_len": 200},
         {"samples": [[python("print(1)") * 3, python("print(2)"), RIGHT]]},
+        {"samples": [[RIGHT], ["</think>" + RIGHT]], "prompt": PROMPT + "<think>\n"},
         variables={"RKGRADE_LIMITS": '{"calls": 3}'},
     )  # fmt: skip
     assert told["rewards"] == [1.0, -1.0, -2.0, 1.0]
@@ -132,8 +134,9 @@ def test_python_is_called_and_the_last_turn_is_the_answer(trainer: Path, url: st
     ]
     assert "error: the call is not JSON" in told["heard"][1][2]
     assert "EOFError" in told["heard"][3][0]
+    assert "\n<|turn|>\n" in told["heard"][3][0]
     assert logged(told, "turns", "calls", "format_error", "rewarded", "fault") == [
-        (2, 1, 0, 1, 0), (4, 3, 0, 1, 0), (1, 0, 1, 1, 0), (2, 1, 0, 1, 0),
+        (2, 1, 0, 1, 0), (4, 3, 0, 1, 0), (1, 0, 1, 1, 0), (2, 2, 0, 1, 0),
     ]  # fmt: skip
     assert told["apart"] == 4
 
@@ -155,6 +158,9 @@ def test_python_is_called_and_the_last_turn_is_the_answer(trainer: Path, url: st
         )
     ]
     assert (calls["rewards"], logged(calls, "turns", "calls")) == ([-2.0], [(2, 3)])
+
+    # Of thoughts that the prompt opened and nothing closed a draft is no answer.
+    assert thoughts["rewards"] == [-2.0, 1.0]
 
 
 def test_a_terminals_file_is_the_answer(trainer: Path, url: str) -> None:

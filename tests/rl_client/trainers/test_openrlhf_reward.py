@@ -65,6 +65,12 @@ def test_a_model_that_repeats_itself_holds_up_nobody(repeated: str) -> None:
     assert answer_of(PROMPT + said, PROMPT) == "yes"
 
 
+def test_thoughts_that_the_prompt_opened_are_no_answer() -> None:
+    prompt = PROMPT + "<think>\n"
+    assert answer_of(prompt + "a draft<|im_end|>", prompt) == "<think>a draft"
+    assert answer_of(prompt + "a draft</think>yes", prompt) == "<think>a draft</think>yes"
+
+
 def test_a_query_without_its_prompt_is_no_answer_to_anything() -> None:
     with pytest.raises(ClientError, match="the prompt is not in the query"):
         answer_of("```python\nprint(1)\n```", PROMPT)
