@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from rl_client.calls import sendable
-from rl_client.errors import BadLabel
+from rl_client.errors import BadLabel, ClientError
 from rl_client.rewards import (
     Reward,
     Rung,
@@ -121,19 +121,26 @@ class Label(BaseModel):
         return sendable(f"{THINK}{completion}" if self.thinking else completion)
 
     def request(self, completion: str, *, detail: Detail = "verdicts", id: str | None = None) -> GradeRequest:
-        """What the grader is asked. Tests behind the first failure are skipped where the reward does without them."""
-        return GradeRequest(
-            problem=self.problem,
-            language=self.language,
-            completion=self.answer(completion),
-            extraction=self.extraction,
-            limits=self.limits,
-            time_factor=self.time_factor,
-            length_unit=self.length_unit,
-            stop="never" if named(self.reward).needs_every_test else "first_failure",
-            detail=detail,
-            id=id,
-        )
+        """What the grader is asked. Tests behind the first failure are skipped where the reward does without them.
+
+        Raises ClientError of an answer that is longer than any grader takes.
+        """
+        try:
+            return GradeRequest(
+                problem=self.problem,
+                language=self.language,
+                completion=self.answer(completion),
+                extraction=self.extraction,
+                limits=self.limits,
+                time_factor=self.time_factor,
+                length_unit=self.length_unit,
+                stop="never" if named(self.reward).needs_every_test else "first_failure",
+                detail=detail,
+                id=id,
+            )
+        except ValidationError as error:
+            # All but the completion was checked with the label.
+            raise ClientError(f"the answer cannot be graded: {mistakes(error)[0][1]}") from None
 
 
 def parse_label(label: object, defaults: Mapping[str, object] | None = None) -> Label:

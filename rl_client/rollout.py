@@ -159,7 +159,8 @@ class Scorer:
         """Score one answer: the model's raw text, without its prompt. `detail`: in place of the scorer's own.
 
         Raises BadLabel, FaultyGrade where the label says "retry" and the grader fails at this program three times (it
-        carries what the last try came to), DeadlinePassed, and GraderError.
+        carries what the last try came to), DeadlinePassed, GraderError, and ClientError of an answer that is too long
+        for any grader.
         """
         parsed = parse_label(label, self._defaults)
         request = parsed.request(completion, detail=detail or self._detail)

@@ -18,7 +18,7 @@ def rewardable(query: str, prompt: str, label: object) -> Rewardable:
     except BadLabel as error:
         raise Unrewardable(error.field or "", error.reason) from error
     try:
-        answer = answer_of(query, prompt)
+        request = parsed.request(answer_of(query, prompt))
     except ClientError as error:
         raise Unrewardable("query", str(error)) from error
     reward_of = parsed.reward_of_result()
@@ -34,4 +34,4 @@ def rewardable(query: str, prompt: str, label: object) -> Rewardable:
             raise Unrewardable(None, scored.why_unrewarded)
         raise Unrewardable("empty", f"{scored.why_unrewarded}: say what that comes to")
 
-    return Rewardable(parsed.request(answer), rewarded)
+    return Rewardable(request, rewarded)

@@ -158,6 +158,12 @@ def test_a_setting_that_is_none(
         assert str(error.value).startswith(name)
 
 
+def test_an_answer_that_no_grader_takes_is_told_of_at_its_query() -> None:
+    with pytest.raises(Unrewardable, match="String should have at most 16777216 characters") as error:
+        rewardable(PROMPT + "x" * 16_777_217, PROMPT, ID)
+    assert error.value.field == "query"
+
+
 def test_whatever_else_ends_training_is_in_the_log_too(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ValueError, match="unpack"):
         reward_func([PROMPT + RIGHT] * 2, [PROMPT] * 2, [ID] * 2)
