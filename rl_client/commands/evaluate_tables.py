@@ -44,12 +44,12 @@ def rates(strata: Sequence[Stratum]) -> Table:
     row("solved", (f"{one.solved:,}" for one in strata))
     row("samples", (f"{one.samples:,}" for one in strata))
     for name, words in _RATES.items():
-        row(words, (_shown(one.categories[name]) for one in strata))
+        row(words, (shown(one.categories[name]) for one in strata))
     # Above the longest input of a stratum its R_k is R_inf, which has a row of its own.
     for rung in strata[0].rewards:
-        row(rung, (_shown(one.rewards.get(rung, one.rewards["R_inf"])) for one in strata))
+        row(rung, (shown(one.rewards.get(rung, one.rewards["R_inf"])) for one in strata))
     for k in strata[0].pass_at:
-        row(f"pass@{k}", (_shown(one.pass_at[k]) for one in strata))
+        row(f"pass@{k}", (shown(one.pass_at[k]) for one in strata))
     return table
 
 
@@ -77,7 +77,8 @@ def totals(report: Report) -> Iterator[str]:
     yield f"grading took {costs.grading_s:,.1f} s"
 
 
-def _shown(rate: Estimate) -> str:
+def shown(rate: Estimate) -> str:
+    """A mean with its interval, where it has one."""
     if rate.mean is None:
         return "null"
     if rate.low is None or rate.high is None:
