@@ -82,7 +82,7 @@ def jaccard(report: Report) -> Table:
 
 def turnover(report: Report) -> Iterator[str]:
     """What only extrapolated checkpoints solve, and how far verdicts can be trusted."""
-    solved = sum(bool(names) for names in report.turnover.solved_by.values())
+    solved = sum(bool(one.solved_by) for one in report.turnover.problems)
     yield f"{solved:,} of {report.problems:,} problems are solved by some checkpoint"
     extrapolated = report.turnover.extrapolated
     if extrapolated is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from importlib.metadata import version
 
@@ -39,6 +40,15 @@ class Member(_Part):
     best_of_folds: int = Field(description="In how many folds of all splits it was the best single one by the others.")
 
 
+class Problem(_Part):
+    """One problem."""
+
+    key: str
+    problem_id: str
+    difficulty: str
+    solved_by: tuple[str, ...] = Field(description="The names of the checkpoints with a correct sample.")
+
+
 class Extrapolated(_Part):
     """Problems that only checkpoints with alpha outside of [0, 1] solve."""
 
@@ -50,7 +60,7 @@ class Extrapolated(_Part):
 class Solving(_Part):
     """Which checkpoints solve which problems; matrices are in the order of the members."""
 
-    solved_by: dict[str, tuple[str, ...]] = Field(description="The names, by the key of each problem.")
+    problems: tuple[Problem, ...]
     jaccard: tuple[tuple[float | None, ...], ...] = Field(description="Null where neither solves any.")
     jaccard_by_chance: tuple[tuple[float | None, ...], ...] = Field(description="If each two were one checkpoint.")
     not_by: tuple[tuple[int, ...], ...] = Field(description="Problems that the row's solves and the column's does not.")
@@ -131,10 +141,15 @@ def report_of(
         gain_seen=compared.gain_seen,
         words=words_of(compared.gain, budget),
         turnover=Solving(
-            solved_by={
-                key: tuple(name for name, solves in zip(names, column, strict=True) if solves)
-                for key, column in zip(keys, turnover.solved.T, strict=True)
-            },
+            problems=tuple(
+                Problem(
+                    key=place[0],
+                    problem_id=place[1],
+                    difficulty=runs[0].problems[place].difficulty,
+                    solved_by=tuple(itertools.compress(names, column)),
+                )
+                for place, column in zip(places, turnover.solved.T, strict=True)
+            ),
             jaccard=_rows(turnover.jaccard),
             jaccard_by_chance=_rows(turnover.jaccard_by_chance),
             not_by=tuple(tuple(map(int, row)) for row in turnover.not_by),

@@ -6,6 +6,7 @@ merge` names folders by (`alpha=1.5`).
 
 from __future__ import annotations
 
+import filecmp
 import itertools
 import json
 import math
@@ -21,7 +22,7 @@ from rl_client.ensemble.errors import BadRun, Unfit
 from rl_client.evaluate.report import ProblemCounts, Report
 from rl_client.evaluate.rows import Grade
 from rl_client.evaluate.settings import MANIFEST, Given, Manifest, Sampling
-from rl_client.evaluate.stores import GRADES
+from rl_client.evaluate.stores import GENERATIONS, GRADES
 from rl_client.evaluate.whole import REPORT
 
 #: What the checkpoints of a pool differ in, and what changes no answer.
@@ -120,6 +121,9 @@ def read_runs(texts: Sequence[str]) -> list[Run]:
             runs.append(run)
     for other in runs[1:]:
         reasons += _differences(runs[0], other)
+    for left, right in itertools.combinations(runs, 2):
+        if _are_copies(left.named.folder / GENERATIONS, right.named.folder / GENERATIONS):
+            reasons.append(f"{left.named.name} and {right.named.name} hold the same samples, which count but once")
     if reasons:
         raise Unfit(reasons)
     return runs
@@ -169,11 +173,15 @@ def _model(path: Path, kind: type[Kind], words: str) -> Kind | None:
 def _differences(first: Run, other: Run) -> Iterator[str]:
     """All that keeps two runs from being compared."""
     a, b = first.named.name, other.named.name
-    for has, lacks in ((first, other), (other, first)):
-        missing = has.problems.keys() - lacks.problems.keys()
+    apart = [
+        {key for key, _ in has.problems.keys() - lacks.problems.keys()}
+        for has, lacks in ((first, other), (other, first))
+    ]
+    if changed := apart[0] & apart[1]:
+        yield f"{b}: {_problems(len(changed))} with other tests or limits than in {a}: {_some(changed)}"
+    for has, missing, lacks in ((a, apart[0] - changed, b), (b, apart[1] - changed, a)):
         if missing:
-            keys = _some(key for key, _ in missing)
-            yield f"{lacks.named.name}: lacks {_problems(len(missing))} of {has.named.name}: {keys}"
+            yield f"{lacks}: lacks {_problems(len(missing))} of {has}: {_some(missing)}"
     one, two = first.manifest.source, other.manifest.source
     asked: tuple[dict[str, object], dict[str, object]] = ({}, {})
     match one, two:
@@ -192,6 +200,14 @@ def _differences(first: Run, other: Run) -> Iterator[str]:
         for source, run in zip(asked, (first, other), strict=True)
     )
     yield from _compared(_flat(here), _flat(there), a, b)
+
+
+def _are_copies(one: Path, other: Path) -> bool:
+    """Whether both have the same samples: no two samplings take the same time. Raises BadRun."""
+    try:
+        return filecmp.cmp(one, other, shallow=False)
+    except OSError as error:
+        raise BadRun(f"{error.filename}: {error.strerror}") from error
 
 
 def _flat(value: dict[str, object], above: str = "") -> dict[str, object]:

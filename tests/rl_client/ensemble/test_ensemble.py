@@ -69,7 +69,7 @@ def test_evaluations_are_pooled(runs: Path, tmp_path: Path) -> None:
     assert [one.pass_at.mean for one in report.members] == pytest.approx([2 / 4, 1.75 / 4, 2 / 4])
     assert report.best_seen.mean == pytest.approx(0.5)
     assert sum(one.best_of_folds for one in report.members) == 8
-    assert report.turnover.solved_by == {
+    assert {one.key: one.solved_by for one in report.turnover.problems} == {
         "kiwi": ("low", "high", "alpha=1.5"),
         "lemon": ("low",),
         "mango": ("high",),
@@ -131,17 +131,19 @@ def test_runs_that_do_not_go_together_are_refused_with_all_that_differs(runs: Pa
     folder = edited(runs, tmp_path, "both", change)
     whole = json.loads((folder / "report.json").read_bytes())
     whole["problems"][0] |= {"key": "zero"}
+    whole["problems"][3] |= {"problem_id": "of other tests"}
     whole["problems"][1] |= {"faults": 2}
     whole["problems"][2] |= {"samples": 3}
     (folder / "report.json").write_text(json.dumps(whole))
     done = ensemble(runs / "low", folder, runs / "begun")
     assert done.exit_code == 2
     head, *reasons = done.stderr.splitlines()
-    assert head == "rkgrade: the runs cannot be pooled, for 11 reasons:"
+    assert head == "rkgrade: the runs cannot be pooled, for 13 reasons:"
     assert [reason.strip() for reason in reasons] == [
         "other: 1 problem with samples at which the grader failed: lemon",
         "other: 1 problem with fewer than 4 samples: mango",
         "begun: was begun again, and is not graded to its end: samples: 4 in the report, 5 in the manifest",
+        "other: 1 problem with other tests or limits than in low: peach",
         "other: lacks 1 problem of low: kiwi",
         "low: lacks 1 problem of other: zero",
         r'template.program: ...e program in one code block.\n" in low, ...e program in one code block.\n!" in other',
@@ -150,6 +152,7 @@ def test_runs_that_do_not_go_together_are_refused_with_all_that_differs(runs: Pa
         'language: "python" in low, "cpp17" in other',
         'grading.taxonomy: "first_failure" in low, "strict" in other',
         "extra.top_k: not there in low, 20 in other",
+        "other and begun hold the same samples, which count but once",
     ]
 
 
