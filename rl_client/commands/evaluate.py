@@ -107,8 +107,12 @@ def evaluate() -> None:
     """Sample a model on the problems of a data set, grade what it says, and tell what that comes to."""
 
 
-def _command(reader: Reader) -> Callable[..., None]:
-    """The command of a set."""
+Then = Callable[[Rows, "Wanted", Path | None], None]
+"""Told of the rows, of what is wanted of them, and of where skipped rows are to be written."""
+
+
+def command_of(reader: Reader, then: Then) -> Callable[..., None]:
+    """The command of a set, which holds its options to each other, and leaves to `then` what becomes of them."""
 
     def command(
         ctx: typer.Context,
@@ -207,18 +211,13 @@ def _command(reader: Reader) -> Callable[..., None]:
             livecodebench=livecodebench,
             evalplus=evalplus,
         )
-        _evaluate(rows, wanted, skipped_file)
+        then(rows, wanted, skipped_file)
 
     return sources.fitted(command, reader)
 
 
 #: Templates of sets whose problems are not mostly of stdin.
 _DEFAULTS = dict.fromkeys(("livecodebench", "humaneval-plus", "mbpp-plus"), "livecodebench")
-
-for _name, _reader in readers().items():
-    if _reader.statement is not None:
-        app.command(_name)(_command(_reader))
-
 
 #: Parameters that mean nothing where completions are there.
 _OF_SAMPLING = frozenset(
@@ -286,3 +285,8 @@ def _evaluate(rows: Rows, wanted: Wanted, skipped: Path | None) -> NoReturn:
         stop(USAGE_ERROR, str(error))
     evaluate_tables.tell(report)
     raise typer.Exit(SOME_SKIPPED if board.skips or report.faults else 0)
+
+
+for _name, _reader in readers().items():
+    if _reader.statement is not None:
+        app.command(_name)(command_of(_reader, _evaluate))

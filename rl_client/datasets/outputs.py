@@ -56,9 +56,13 @@ class Output:
 
     def write_line(self, content: bytes) -> None:
         """Write bytes that hold no line end, and one behind them."""
+        self.write(content)
+        self.write(b"\n")
+
+    def write(self, content: bytes) -> None:
+        """Write bytes as they are."""
         try:
             self._file.write(content)
-            self._file.write(b"\n")
         except OSError as error:
             raise self._error(error) from error
 

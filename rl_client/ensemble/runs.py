@@ -67,8 +67,9 @@ class Named:
         if not path.is_dir():
             raise BadRun(f"{text}: {folder} is no folder")
         if alpha is None:
-            _, _, written = path.resolve().name.rpartition("alpha=")
-            alpha = _alpha(written)
+            _, said, written = path.resolve().name.rpartition("alpha=")
+            # A folder that is called 3 says no alpha.
+            alpha = _alpha(written) if said else None
         return Named(name, path, alpha)
 
 

@@ -21,12 +21,11 @@ from service.contract import MAX_SOURCE_CHARS, GradeRequest
 from service.extraction import extract
 
 
-class Judge:
-    """Grades samples in one language, one way."""
+class Programs:
+    """Finds the programs of samples in one language, and what their grades are kept by."""
 
-    def __init__(self, grader: AsyncGrader, language: str, names: Collection[str], grading: Grading) -> None:
+    def __init__(self, language: str, names: Collection[str], grading: Grading) -> None:
         """`language`: the grader's id of it. `names`: all of its names, in lower case."""
-        self._grader = grader
         self._language = language
         self._names = names
         self._grading = grading
@@ -45,6 +44,14 @@ class Judge:
         options = self._grading.model_dump(mode="json", exclude={"extraction"})
         named = [self.program(one), one.problem_id, self._language, options]
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+
+
+class Judge(Programs):
+    """Grades samples in one language, one way."""
+
+    def __init__(self, grader: AsyncGrader, language: str, names: Collection[str], grading: Grading) -> None:
+        super().__init__(language, names, grading)
+        self._grader = grader
 
     async def grade(self, one: Generation, name: str) -> Grade:
         """Graded again where the grader fails at it, a few times; then the grade is such a fault. `name`: its hash.

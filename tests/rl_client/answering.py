@@ -46,8 +46,8 @@ def after_trouble(content: object) -> Reply:
 
 
 @contextmanager
-def answering(reply: Reply) -> Iterator[str]:
-    """The server's address."""
+def answering(reply: Reply, port: int = 0) -> Iterator[str]:
+    """The server's address; its port is one that is free, unless one is said."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -78,7 +78,7 @@ def answering(reply: Reply) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

@@ -43,6 +43,7 @@ def test_every_command_is_listed() -> None:
         "audit",
         "merge",
         "evaluate",
+        "frontier",
         "ensemble",
     ]
 
