@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -177,7 +178,7 @@ def parse_label(label: object, defaults: Mapping[str, object] | None = None) -> 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        name = next(name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1)
+        name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"the field {name!r} is there twice")
     return found
 

@@ -91,6 +91,12 @@ def test_a_mistake_names_its_field(label: object, field: str | None, words: str)
     assert "\n" not in str(bad.value)
 
 
+def test_of_very_many_fields_the_one_that_is_there_twice_is_found_at_once() -> None:
+    fields = ",".join(f'"f{at}":1' for at in (*range(60_000), 59_999))
+    with pytest.raises(BadLabel, match="the field 'f59999' is there twice"):
+        parse_label(f"{{{fields}}}")
+
+
 @pytest.mark.parametrize(
     "name", ["r_inf", "r_k:3", "ladder:1=0.25,3=0.25,inf=0.5", "fraction", "log_progress", "two_gate", "collapsed"]
 )
