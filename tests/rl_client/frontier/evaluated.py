@@ -45,7 +45,7 @@ def evaluated(folder: Path, problems: Mapping[str, str], *, text: str = "print({
         manifest.keep(folder, is_begun=False)
         for key, letters in problems.items():
             for number, letter in enumerate(letters):
-                said = f"```python\n{text.replace('{}', str(number))}\n```"
+                said = f"By {folder.name}.\n```python\n{text.replace('{}', str(number))}\n```"
                 one = Generation(task=f"task {key}", problem_id=f"id {key}", key=key, sample=number, text=said)
                 generations.add([one])
                 grades.add(_grade(one, programs.hash(one), LETTERS[letter]))

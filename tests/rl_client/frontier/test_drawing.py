@@ -98,7 +98,7 @@ def test_the_page_shows_everything_and_is_taken_over_by_nothing(
         "alpha=0, sample 2: optimization failure, wrong answer at test <i>second</i>, of 12 bytes"
     )
     sample.locator("summary").click()
-    expect(sample.locator("pre")).to_have_text(f"```python\n{HOSTILE.replace('{}', '2')}\n```")
+    expect(sample.locator("pre")).to_have_text(f"By alpha=0.\n```python\n{HOSTILE.replace('{}', '2')}\n```")
     assert page.title() == "Frontier of checkpoints"
     assert (asked, complaints) == ([(out / "frontier.html").as_uri()], [])
     page.close()
