@@ -210,7 +210,7 @@ async def _evaluated(point: _Point, rows: Rows, wanted: Wanted, serve: str, with
     wanted.folder.mkdir(parents=True, exist_ok=True)
     with served(serve, point.checkpoint, wanted.folder / "server.log") as server:
         console.print(f"{point.name}: starting a server at {server.url}")
-        await server.healthy(within_s)
+        await server.healthy(within_s, wanted.source.key)
         return await server.during(done(replace(wanted, source=replace(wanted.source, url=server.url))))
 
 

@@ -67,10 +67,14 @@ class Served:
         """Of its API, as `/v1` ends it."""
         self._log = log
 
-    async def healthy(self, within_s: float) -> None:
-        """Wait until it lists its models. Raises ServerDied where it ends before, or takes longer."""
+    async def healthy(self, within_s: float, key: str | None) -> None:
+        """Wait until it lists its models. Raises ServerDied where it ends before, or takes longer.
+
+        `key`: what it may ask for.
+        """
         deadline = time.monotonic() + within_s
-        async with httpx.AsyncClient(trust_env=False, timeout=10) as client:
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        async with httpx.AsyncClient(headers=headers, trust_env=False, timeout=10) as client:
             while time.monotonic() < deadline:
                 self.check()
                 with suppress(httpx.HTTPError):

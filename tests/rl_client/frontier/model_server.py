@@ -35,6 +35,8 @@ def serve(checkpoint: Path, port: int) -> None:
     model = Model(json.loads((checkpoint / "answers.json").read_text()), before=before)
 
     def reply(one: Asked) -> tuple[int, dict[str, str], object]:
+        if one.authorization != f"Bearer {os.environ['OPENAI_API_KEY']}":
+            return 401, {}, {"error": "no key"}
         return model(one)
 
     with answering(reply, port):

@@ -20,8 +20,16 @@ from tests.rl_client.evaluate.models import NONE, RIGHT, SLOW, WRONG, Model, rep
 from tests.rl_client.frontier.test_drawing import rkgrade
 from tests.serving import RKGRADE, Server
 
+pytestmark = pytest.mark.usefixtures("key")
+
 ROWS = [row(key, "easy") for key in ("twice", "double", "both", "again")]
 SERVE = f"{sys.executable} -m tests.rl_client.frontier.model_server {{checkpoint}} {{port}}"
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the server asks for, and the command has."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sesame")
 
 
 def checkpoint(folder: Path, *answers: str) -> Path:
