@@ -71,8 +71,9 @@ def test_lines_are_edited_and_echoed(screen: Screen) -> None:
     screen.type("echo onx\x7fe")
     screen.until("e")
     assert screen.run("") == "one"
-    screen.type("cat\r")
-    screen.until("cat\r\n")
+    # Only what it prints tells that the terminal is no longer the shell's own editor's.
+    screen.type("echo $((1 + 41)); cat\r")
+    screen.until("42\r\n")
     screen.type("aä\x7fb\r")
     screen.until("ab\r\n")
     screen.type("\x04")
