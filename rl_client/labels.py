@@ -2,7 +2,7 @@
 
 A label is the id of a stored problem, or JSON that says more:
 
-    sha256:63516fd025369f0cec30e5b9fc55b0f26d5cdf4be608b60bfbf102ad2677d2db
+    sha256:032d758d8d1ba6333fe6d9bf1bc5b16faa9b374cad7a0702f341eba74dd51f6f
     {"problem": "sha256:7473...", "reward": "r_k:3", "language": "cpp", "scale": "signed", "format_error": -1.0}
 
 All adapters read labels this way; what a label leaves out is as the trainer's own defaults have it. Whatever is wrong

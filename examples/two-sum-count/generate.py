@@ -19,7 +19,7 @@ BY_HAND = {
 BY_CHANCE = {
     "secret/10-hundreds": (60, 50),
     "secret/11-hundreds": (150, 1000),
-    "secret/20-thousands": (500, 400),
+    "secret/20-thousands": (400, 50000),
     "secret/21-thousands": (1200, 50000),
     "secret/30-large": (2000, 50000),
     "secret/31-large": (15000, 60000),

@@ -23,7 +23,7 @@ from rl_client.sessions import Session
 from rl_client.tools import ToolLimits
 from sandbox.languages import REGISTRY
 from service.settings import OTHERS, Settings
-from tests.serving import Server
+from tests.serving import RKGRADE, Server
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -33,6 +33,23 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 def test_links_lead_to_files_that_are_there(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text())
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.jail
+def test_the_first_grade_of_the_readme_comes_out_as_it_says() -> None:
+    page = (ROOT / "README.md").read_text()
+    command, _, told = (
+        page.partition("    $ ../../.venv/bin/rkgrade ")[2].partition("\nThe quadratic")[0].partition("\n")
+    )
+    folder = ROOT / "examples/two-sum-count"
+    programs = [str(path.relative_to(folder)) for path in sorted(folder.glob("submissions/*/*.py"))]
+    assert command == "grade . submissions/*/*.py"
+    done = subprocess.run([RKGRADE, "grade", ".", *programs], cwd=folder, capture_output=True, text=True, timeout=100)
+    assert _without_figures(done.stdout) == _without_figures(textwrap.dedent(told))
+
+
+def _without_figures(table: str) -> list[list[str]]:
+    return [re.sub(r"[\d.]+ (s|MiB)\b", "", line).split() for line in table.strip().splitlines()]
 
 
 @pytest.mark.jail

@@ -26,7 +26,7 @@ def test_the_example_s_programs_come_to_what_their_folders_say(rkgrade: Run) -> 
     assert (done.returncode, done.stderr) == (1, "")
     assert [(r.id, r.verdict, r.category, r.first_failure_length, r.rewards) for r in results(done.stdout)] == [
         (str(ACCEPTED), "accepted", "correct", None, rewards(1, 1, 1, 1, 1, 1)),
-        (str(SLOW), "time_limit", "optimization_failure", 87297, rewards(1, 1, 1, 1, 0, 0)),
+        (str(SLOW), "time_limit", "optimization_failure", 87303, rewards(1, 1, 1, 1, 0, 0)),
         (str(WRONG), "wrong_answer", "correctness_failure", 175, rewards(1, 1, 0, 0, 0, 0)),
     ]
 
