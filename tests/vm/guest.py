@@ -11,8 +11,8 @@ from tests.data_dirs import MADE_READY, ONLY_LANGUAGES
 
 ROOT = Path(__file__).parents[2]
 
-#: What a machine may take, from its start to its end. On two cores of their own the tests in it take 4 to 6 minutes;
-#: elsewhere it is only to end at some time.
+#: What a machine may take, from its start to its end. On two cores, with other tests beside, those in it took 5 minutes
+#: at most; it is only to end at some time.
 WITHIN_S = 900.0
 
 #: All that tests in the machine need; what these need prebuilt is, by the server of this session.
