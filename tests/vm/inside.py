@@ -19,7 +19,7 @@ pytestmark = pytest.mark.jail
 EXPECTED = Path("/ctl/expected.json")
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_server_answers_as_outside_and_leaves_nothing(grader_data_dir: Path, tmp_path: Path) -> None:
     with serving(grader_data_dir, tmp_path / "log", "--languages", "python,cpp", "--workers", "1") as server:
         said = grades(server.url)
