@@ -237,13 +237,13 @@ class Report:
         if self.quick:
             console.print("\n*quick: too few rounds for figures to quote*")
         for section in self.sections:
-            _print_table(console, section.title, section.columns, section.rows)
+            print_table(console, section.title, section.columns, section.rows)
         if self.goals:
             rows: list[list[Cell]] = [
                 [goal.what, f"{_shown(goal.measured)}{goal.unit}", f"<= {_shown(goal.at_most)}{goal.unit}", _word(goal)]
                 for goal in self.goals
             ]
-            _print_table(console, "Goals", ("what", "measured", "goal", "reached"), rows)
+            print_table(console, "Goals", ("what", "measured", "goal", "reached"), rows)
         if file is not None:
             goals = [{**asdict(goal), "reached": goal.reached} for goal in self.goals]
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -254,7 +254,8 @@ def _word(goal: Goal) -> str:
     return "yes" if goal.reached else "NO"
 
 
-def _print_table(console: Console, title: str, columns: Sequence[str], rows: list[list[Cell]]) -> None:
+def print_table(console: Console, title: str, columns: Sequence[str], rows: list[list[Cell]]) -> None:
+    """As Markdown."""
     table = Table(box=box.MARKDOWN)
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")

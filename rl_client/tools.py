@@ -326,6 +326,8 @@ def told_of_command(result: ExecResult, limits: ToolLimits) -> str:
         word = "completed."
     else:
         word = f"error: {_ended(result.exit_code, result.signal)}"
+    if result.oom_kills:
+        word += " (out of memory)"
     return _with_output(word, result.stdout, result.stderr, limits)
 
 

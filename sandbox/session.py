@@ -20,7 +20,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sandbox.cell import Cell
-from sandbox.cgroups import CellGroup
+from sandbox.cgroups import CellGroup, Usage
 from sandbox.errors import GraderFault
 from sandbox.problem import Limits
 from sandbox.terminal import Terminal
@@ -157,9 +157,9 @@ class Session:
         return self._ask("list", {"path": path}, [target_fd])
 
     @property
-    def cpu_s(self) -> float:
-        """Of all that has run in it; 0 where nobody counts."""
-        return self._group.cpu_s() or 0.0
+    def usage(self) -> Usage | None:
+        """The kernel's account of all that has run in it; None where nobody counts."""
+        return self._group.usage()
 
     def fileno(self) -> int:
         """Readable once there is something to `take`."""

@@ -40,6 +40,9 @@ class CellGroup(Protocol):
     def sleeps(self) -> bool:
         """Whether the run has threads, and all of them sleep; true where nobody counts."""
 
+    def usage(self) -> Usage | None:
+        """The account of the run so far; None where nobody counts."""
+
     def end(self) -> Usage | None:
         """The account of the run, once its processes are gone; None where nobody counts."""
 

@@ -23,6 +23,9 @@ class NoCell:
     def sleeps(self) -> bool:
         return True
 
+    def usage(self) -> None:
+        return None
+
     def end(self) -> None:
         return None
 

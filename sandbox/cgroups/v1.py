@@ -90,12 +90,15 @@ class V1Cell:
     def sleeps(self) -> bool:
         return all_sleep(self._memory / "tasks")
 
-    def end(self) -> Usage:
+    def usage(self) -> Usage:
         peak_bytes = int(self._peak.read())
         cache = 0
         if self._limits is not None and peak_bytes > self._limits[0] // 2:
             cache = file_cache((self._memory / "memory.stat").read_text())
         return Usage(self.cpu_s(), peak_bytes, cache, self._oom_kills() - self._oom_before)
+
+    def end(self) -> Usage:
+        return self.usage()
 
     def _oom_kills(self) -> int:
         return int(self._oom.read().rpartition(b"oom_kill ")[2])

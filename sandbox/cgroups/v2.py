@@ -58,14 +58,17 @@ class V2Cell:
     def sleeps(self) -> bool:
         return all_sleep(self._program / "cgroup.threads")
 
-    def end(self) -> Usage:
+    def usage(self) -> Usage:
         events = _values(self._program / "memory.events")
-        usage = Usage(
+        return Usage(
             self.cpu_s(),
             self._peak_bytes(events["max"]),
             file_cache((self._program / "memory.stat").read_text()),
             events["oom_kill"],
         )
+
+    def end(self) -> Usage:
+        usage = self.usage()
         self._end_run()
         return usage
 

@@ -115,6 +115,13 @@ class ExecResult(Response):
     signal: int | None = Field(description="Signal that ended it.")
     timed_out: bool = Field(description="Whether it was killed for its timeout.")
     cpu_s: float = Field(description="CPU seconds that the session used meanwhile, all of its processes together.")
+    memory_bytes: int | None = Field(
+        default=None,
+        description="The most memory that the session has held yet, files included; null without control groups.",
+    )
+    oom_kills: int = Field(
+        default=0, description="Processes that were killed meanwhile because the session's memory was used up."
+    )
     wall_s: float = Field(description="Wall seconds.")
 
 

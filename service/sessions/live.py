@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
+from sandbox.cgroups import Usage
 from sandbox.compiling import as_file
 from sandbox.errors import GraderFault
 from sandbox.run import Output
@@ -72,7 +73,7 @@ class LiveSession:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._commands = 0
         self._terminals = 0
-        self._used_s = 0.0
+        self._used = Usage(cpu_s=0.0, peak_bytes=0, file_cache_bytes=0, oom_kills=0)
         self._asked = 0
         self._touched_s = time.monotonic()
         self.lost: str | None = None
@@ -81,10 +82,13 @@ class LiveSession:
 
     @property
     def cpu_s(self) -> float:
+        return self._usage().cpu_s
+
+    def _usage(self) -> Usage:
         """Also once it has ended, when there is no group to ask any more: commands may be told of after that."""
         if self.lost is None:
-            self._used_s = self._session.cpu_s
-        return self._used_s
+            self._used = self._session.usage or self._used
+        return self._used
 
     @property
     def expires_s(self) -> float:
@@ -154,7 +158,7 @@ class LiveSession:
     async def _run(
         self, argv: list[str], stdin_fd: int, stdout: Output, stderr: Output, timeout_s: float
     ) -> ExecResult:
-        used_s, begun_s = self.cpu_s, time.monotonic()
+        before, begun_s = self._usage(), time.monotonic()
         number = self._asks(lambda: self._session.start(argv, stdin_fd, stdout.fd, stderr.fd))
         timed_out = False
         try:
@@ -171,6 +175,7 @@ class LiveSession:
         finally:
             self._waiting.pop(number, None)
         assert isinstance(ended, Ended)
+        after = self._usage()
         return ExecResult(
             stdout=stdout.tail(TAIL_BYTES).decode("utf-8", "replace"),
             stderr=stderr.tail(TAIL_BYTES).decode("utf-8", "replace"),
@@ -178,7 +183,9 @@ class LiveSession:
             exit_code=ended.exit_code,
             signal=ended.signal,
             timed_out=timed_out,
-            cpu_s=max(0.0, self.cpu_s - used_s),
+            cpu_s=max(0.0, after.cpu_s - before.cpu_s),
+            memory_bytes=after.peak_bytes or None,
+            oom_kills=after.oom_kills - before.oom_kills,
             wall_s=time.monotonic() - begun_s,
         )
 

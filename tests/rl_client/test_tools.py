@@ -94,10 +94,12 @@ def test_calls_are_counted(grader: Server) -> None:
 
 @pytest.mark.jail
 def test_a_terminals_files_stay(grader: Server) -> None:
-    assert terminal(grader.url, "cat given; echo 8 > made; exit 3", "cat made", "sleep 60") == [
+    hungry = "python3 -c 'x = [b\"x\" * 10**6 for _ in range(10**4)]'"
+    assert terminal(grader.url, "cat given; echo 8 > made; exit 3", "cat made", "sleep 60", hungry) == [
         "error: Exit status 3 [stdout]\n7\n[/stdout]",
         "completed. [stdout]\n8\n[/stdout]",
         "error: Timeout (2 s)",
+        "error: Exit status 137 (out of memory) [stderr]\nKilled\n[/stderr]",
     ]
 
 

@@ -76,8 +76,21 @@ def test_commands_share_a_workspace(client: httpx.Client, session: str) -> None:
     }
     assert 0 <= first["cpu_s"] < 5
     assert 0 < first["wall_s"] < 10
+    assert (0 < first["memory_bytes"] < SMALL["memory_mb"] * 2**20, first["oom_kills"]) == (True, 0)
     assert run(client, session, "cat kept; kill -9 $$")["stdout"] == "a line\n"
     assert run(client, session, "kill -9 $$")["signal"] == 9
+
+
+def test_a_command_is_told_what_memory_it_took(client: httpx.Client, session: str) -> None:
+    limit = SMALL["memory_mb"] * 2**20
+    before = run(client, session, "true")["memory_bytes"]
+    held = run(client, session, "python3 -c 'x = b\"x\" * 60_000_000'")
+    assert before < 60_000_000 < held["memory_bytes"] <= limit
+    assert (held["oom_kills"], held["exit_code"]) == (0, 0)
+    past = run(client, session, "python3 -c 'x = [b\"x\" * 10**6 for _ in range(10**4)]'; echo still here")
+    assert (past["oom_kills"], past["stdout"]) == (1, "still here\n")
+    assert past["memory_bytes"] > 0.9 * limit
+    assert run(client, session, "true")["oom_kills"] == 0
 
 
 @pytest.mark.parametrize("letter", ["x", "é"])
