@@ -2,10 +2,11 @@
 
     python bench/datasets.py [--quick] [--json FILE]
 
-Makes a file of 1 GB (64 MB with --quick) in a temporary directory, imports it in a process of its own with the problems
-going to /dev/null, as often as there are rounds, and removes it. A row has forty tests between ten bytes and half a
-megabyte, so that most bytes lie in few tests, a checker, and nine hundred submissions, which a reader passes over. All
-rows are in one row group, which is the worst case for memory. The bytes are random digits, which Snappy cannot shrink.
+Makes a file of 1 GB (64 MB with --quick) in a temporary directory, imports it in a process of its own with the
+problems going to /dev/null, as often as there are rounds, puts forty of them to a grader, and removes it. A row has
+forty tests between ten bytes and half a megabyte, so that most bytes lie in few tests, a checker of its own, and
+nine hundred submissions, which a reader passes over. All rows are in one row group, which is the worst case for memory.
+The bytes are random digits, which Snappy cannot shrink.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from measure import Report, options
+from measure import CpuAccount, Report, options
+from server import Server, serving
 
 MB = 10**6
 TESTS, SHORTEST, LONGEST = 40, 10, 500_000
@@ -35,6 +37,24 @@ MOST_S_PER_GB = 20.0
 MOST_PEAK_MB = 1000.0
 
 _DIGITS = bytes(b"0123456789 0123456789 0123456789\n"[byte % 33] for byte in range(256))
+
+#: Each row's is another, and compiled when its problem is put.
+_CHECKER = r"""
+#include "testlib.h"
+int main(int argc, char** argv) {
+    registerTestlibCmd(argc, argv);
+    long long seen = NUMBER;
+    while (!ans.seekEof()) {
+        std::string wanted = ans.readToken(), got = ouf.readToken();
+        if (wanted != got) quitf(_wa, "token %lld", seen);
+        seen++;
+    }
+    if (!ouf.seekEof()) quitf(_wa, "more than the answer");
+    quitf(_ok, "%lld tokens", seen);
+}
+"""
+#: Problems that are put to a grader.
+PUT = 40
 
 #: CPU seconds and the peak of this process alone: getrusage would count the memory of what it was forked from.
 _IMPORT = """
@@ -76,7 +96,7 @@ def row(chance: random.Random, number: int) -> dict[str, Any]:
         "validator": text(2000),
         "generator": text(2000),
         "generator_cmd": "./gen 1",
-        "checker": f"// {number}\n{text(3000)}",
+        "checker": _CHECKER.replace("NUMBER", str(number)),
         "correct_submissions": programs[:CORRECT],
         "incorrect_submissions": programs[CORRECT:],
         "test_cases": [{"input": text(size), "output": text(max(1, size // 4))} for size in sizes],
@@ -113,14 +133,24 @@ class Import:
 
 def imports(path: Path, count: int) -> Iterator[Import]:
     """Imports of the file, after one that is not counted, so that it is in the page cache."""
-    command = [sys.executable, "-c", _IMPORT, "import", "codecontests-plus", str(path), "--out", "/dev/null"]
     for number in range(count + 1):
-        start = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        wall_s = time.perf_counter() - start
-        cpu_s, peak_kib = done.stderr.splitlines()[-1].split()
+        took = imported(path, "--out", "/dev/null")
         if number > 0:
-            yield Import(wall_s, float(cpu_s), int(peak_kib) * 1024 / MB)
+            yield took
+
+
+def imported(path: Path, *to: str) -> Import:
+    command = [sys.executable, "-c", _IMPORT, "import", "codecontests-plus", str(path), *to]
+    start = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    wall_s = time.perf_counter() - start
+    cpu_s, peak_kib = done.stderr.splitlines()[-1].split()
+    return Import(wall_s, float(cpu_s), int(peak_kib) * 1024 / MB)
+
+
+def stored_bytes(server: Server) -> int:
+    """Of all problems, on the grader's disk."""
+    return sum(one.stat().st_size for one in (server.data_dir / "problems").rglob("*") if one.is_file())
 
 
 def main() -> None:
@@ -130,10 +160,17 @@ def main() -> None:
         path = Path(name) / "codecontests-plus.parquet"
         shape = make(path, (64 if chosen.quick else 1000) * MB)
         found = list(imports(path, 1 if chosen.quick else 5))
+        with CpuAccount() as account, serving(Path(name)) as server:
+            before = account.mark()
+            put = imported(path, "--to", f"http://{server.host}:{server.port}", "--limit", str(PUT))
+            put_cpu_s = account.mark().since(before).cpu_ms / 1000
+            stored_mb = stored_bytes(server) / MB
     wall_s = statistics.median(one.wall_s for one in found)
     cpu_s = statistics.median(one.cpu_s for one in found)
     peak_mb = max(one.peak_mb for one in found)
     size_mb, tests_mb = shape.file_bytes / MB, shape.test_bytes / MB
+    problems = min(PUT, shape.rows)
+    put_mb = tests_mb * problems / shape.rows
     report.table(
         "Importing CodeContests+",
         ("file", "rows", "MB", "MB of tests", "wall s", "CPU s", "MB/s", "MB/CPU-s", "peak MB"),
@@ -150,6 +187,11 @@ def main() -> None:
                 peak_mb,
             ]
         ],
+    )
+    report.table(
+        "Putting them to a grader on the same cores",
+        ("problems", "wall s", "wall s each", "CPU s each", "MB stored", "of tests"),
+        [[problems, put.wall_s, put.wall_s / problems, put_cpu_s / problems, stored_mb, stored_mb / put_mb]],
     )
     report.goal("time for a GB (50 MB/s)", wall_s / size_mb * 1000, MOST_S_PER_GB, " s")
     report.goal("peak resident memory", peak_mb, MOST_PEAK_MB, " MB")

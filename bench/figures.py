@@ -1,4 +1,4 @@
-"""Puts what benchmarks printed into the page that tells of them: between `<!-- figures: FILE -->` and `<!-- end -->`.
+"""Puts what benchmarks printed into the pages that tell of them: between `<!-- figures: FILE -->` and `<!-- end -->`.
 
     python bench/figures.py [NAME ...]
 
@@ -12,8 +12,8 @@ import re
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parent / "README.md"
-ROOT = PAGE.parent.parent
+ROOT = Path(__file__).parents[1]
+PAGES = (ROOT / "bench/README.md", ROOT / "docs/scale.md")
 PLACE = re.compile(r"(<!-- figures: (?P<file>\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -33,4 +33,5 @@ def put(page: str, names: set[str]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(put(PAGE.read_text(), set(sys.argv[1:])))
+    for page in PAGES:
+        page.write_text(put(page.read_text(), set(sys.argv[1:])))

@@ -199,3 +199,9 @@ def test_every_language_is_documented_with_all_its_names() -> None:
     for language in REGISTRY.values():
         (row,) = re.findall(rf"^\| `{re.escape(language.id)}` \| ?(.*?) ?\| ?(.*?) ?\|", text, re.M)
         assert row == (" ".join(f"`{name}`" for name in language.aliases), "yes" if language.is_default else "")
+
+
+def test_the_sweeps_are_computed_from_the_figures_that_stand_in_the_benchmarks_page() -> None:
+    told = (ROOT / "docs/scale.md").read_text().partition("<!-- figures: var/bench/scale.md -->")[2]
+    printed = subprocess.run([sys.executable, "bench/scale.py"], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert (told.partition("<!-- end -->")[0].strip(), printed.stderr) == (printed.stdout.strip(), "")
