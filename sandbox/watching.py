@@ -347,8 +347,6 @@ def rlimits(limits: Limits, *, counted: bool, address_space: bool) -> list[tuple
         (resource.RLIMIT_STACK, min(limits.memory_bytes, nsjail.STACK_BYTES)),
         # Far off: it counts by samples, and on a loaded host was seen to fire at two thirds of its value.
         (resource.RLIMIT_CPU, 2 * int(limits.cpu_s) + 5),
-        # Not 0: a core handler behind a pipe is spared only by a limit of 1, in which no plain core file fits either.
-        (resource.RLIMIT_CORE, _at_most(1, resource.RLIMIT_CORE)),
         (resource.RLIMIT_NOFILE, _at_most(1024, resource.RLIMIT_NOFILE)),
         (resource.RLIMIT_MEMLOCK, 64 * 1024),
         # Timers too: kernels before 6.13 serve each one of them every tick, in nobody's time, where its signal is

@@ -13,6 +13,8 @@ REFUSED_CALLS = words(
     "affinity_of_warden", "setpgid_warden",
     # More than was given.
     "nice_up", "affinity", "realtime", "raise_core", "raise_output", "raise_fds",
+    # A core for the host's own handler.
+    "lower_core", "lower_core_softly", "lower_core_by_the_elder_call",
     # Namespaces, by each of the three calls that make them.
     "unshare_user", "unshare_mnt", "unshare_pid", "unshare_net", "unshare_ipc", "unshare_uts", "unshare_cgroup",
     "unshare_time", "clone_user", "clone_mnt", "clone_pid", "clone_net", "clone_ipc", "clone_uts", "clone_cgroup",

@@ -119,6 +119,11 @@ static long attack(void) {
         struct rlimit core = {1 << 20, 1 << 20};
         return setrlimit(RLIMIT_CORE, &core);
     }
+    if (is("lower_core") || is("lower_core_softly") || is("lower_core_by_the_elder_call")) {
+        struct rlimit core = {0, is("lower_core_softly") ? 1 : 0};
+        return is("lower_core_by_the_elder_call") ? syscall(SYS_setrlimit, RLIMIT_CORE, &core)
+                                                  : prlimit(0, RLIMIT_CORE, &core, 0);
+    }
     if (is("raise_output")) {
         struct rlimit limit;
         getrlimit(RLIMIT_FSIZE, &limit);
