@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import get_args
@@ -76,4 +77,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    # Quietly, where whoever reads has enough (`| head`).
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rl_client.commands.ending import USAGE_ERROR
+from rl_client.extras import install
 
 if TYPE_CHECKING:
     import typer
@@ -29,7 +30,7 @@ _COMMANDS = {"ensemble": "ensemble"}
 def main() -> None:
     """Run the command line; ends the process."""
     if find_spec("typer") is None:
-        print("rkgrade: the command line is not installed: pip install 'rkgrade[cli]'", file=sys.stderr)
+        print(f"rkgrade: the command line is not installed: {install('cli')}", file=sys.stderr)
         print("  (or 'rkgrade[server]', to grade on this machine too)", file=sys.stderr)
         sys.exit(USAGE_ERROR)
     build(*sys.argv[1:2])()
@@ -95,5 +96,5 @@ def _server_is_missing() -> None:
     """Not installed here: needs the extra `server`."""
     import typer
 
-    typer.echo("rkgrade: this command is not installed here: pip install 'rkgrade[server]'", err=True)
+    typer.echo(f"rkgrade: this command is not installed here: {install('server')}", err=True)
     raise typer.Exit(USAGE_ERROR)

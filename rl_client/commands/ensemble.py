@@ -15,6 +15,7 @@ from rl_client.commands.ending import USAGE_ERROR, interruptible, stop
 from rl_client.datasets.base import DatasetError
 from rl_client.datasets.outputs import Output
 from rl_client.ensemble.errors import EnsembleError
+from rl_client.extras import install
 
 app = typer.Typer()
 
@@ -54,7 +55,7 @@ def ensemble(
 ) -> None:
     """Pool evaluations of several checkpoints: pass@K at a matched budget, and which problems which of them solves."""
     if find_spec("numpy") is None:
-        stop(USAGE_ERROR, "ensembles are not installed here: pip install 'rkgrade[evaluate]'")
+        stop(USAGE_ERROR, f"ensembles are not installed here: {install('evaluate')}")
     from rl_client.commands import ensemble_tables
     from rl_client.ensemble.report import report_of
     from rl_client.ensemble.runs import read_runs

@@ -28,6 +28,7 @@ from rl_client.errors import ClientError, TokenError
 from rl_client.evaluate.errors import BadTemplate, EvaluationError, ServerError
 from rl_client.evaluate.prompts import TEMPLATES, Template, template_of
 from rl_client.evaluate.settings import Api, Grading, Sampling, Setting
+from rl_client.extras import install
 from rl_client.patience import PATIENCE_S
 from rl_client.token import read_token
 from service.contract import Extraction, LengthUnit, Taxonomy, mistakes
@@ -155,7 +156,7 @@ def command_of(reader: Reader, then: Then) -> Callable[..., None]:
         evalplus: ToEvalplus = None,
     ) -> None:
         if find_spec("numpy") is None:
-            stop(USAGE_ERROR, "evaluating is not installed here: pip install 'rkgrade[evaluate]'")
+            stop(USAGE_ERROR, f"evaluating is not installed here: {install('evaluate')}")
         if (server is None) == (completions is None):
             stop(USAGE_ERROR, "say where completions come from: --server URL or --completions FILE")
         if setting != "reasoning" and api != "chat":

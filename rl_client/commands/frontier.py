@@ -28,6 +28,7 @@ from rl_client.commands.sources import Rows
 from rl_client.datasets.base import DatasetError, Reader, readers
 from rl_client.errors import ClientError
 from rl_client.evaluate.errors import EvaluationError, ServerError
+from rl_client.extras import install
 from rl_client.merge.recipes import of_alpha
 
 if TYPE_CHECKING:
@@ -250,5 +251,5 @@ def _draw(runs: Sequence[str], out: Path) -> None:
 def _check_installed() -> None:
     """Ends the command where the extra is missing."""
     if find_spec("numpy") is None or find_spec("matplotlib") is None:
-        stop(USAGE_ERROR, "frontiers are not installed here: pip install 'rkgrade[frontier]'")
+        stop(USAGE_ERROR, f"frontiers are not installed here: {install('frontier')}")
     return

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from rl_client.commands.ending import USAGE_ERROR, interruptible, stop
 from rl_client.commands.progress import bar_of_bytes
+from rl_client.extras import install
 from rl_client.merge.errors import CannotWrite, MergeError, OutputTaken
 from rl_client.merge.recipes import Recipe, alphas_of, distinct, of_alpha, of_weights
 
@@ -154,7 +155,7 @@ def verify_(
 
 def _require_extra() -> None:
     if find_spec("ml_dtypes") is None:
-        stop(USAGE_ERROR, "merging is not installed here: pip install 'rkgrade[merge]'")
+        stop(USAGE_ERROR, f"merging is not installed here: {install('merge')}")
 
 
 class _Watcher:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rl_client.datasets.base import DatasetError
 from rl_client.datasets.row import RowError, parse_json
+from rl_client.extras import install
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +77,7 @@ def _require_pyarrow(path: Path) -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise DatasetError(path, "reading this format is not installed: pip install 'rkgrade[datasets]'") from None
+        raise DatasetError(path, f"reading this format is not installed: {install('datasets')}") from None
 
 
 def _parquet(path: Path, columns: Collection[str]) -> Iterator[Record]:

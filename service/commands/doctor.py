@@ -35,6 +35,14 @@ def doctor(
         status = Text(finding.status, style[finding.status])
         table.add_row(finding.name, status, Text(finding.found), Text(finding.remedy))
     if not as_json:
-        Console().print(table)
+        out = Console()
+        if out.is_terminal:
+            out.print(table)
+        else:
+            # Into a pipe or a file each row is a line.
+            out.width = 10_000
+            with out.capture() as printed:
+                out.print(table)
+            print("\n".join(line.rstrip() for line in printed.get().splitlines()))
     if failed:
         raise typer.Exit(1)

@@ -111,9 +111,8 @@ def _check_place(url: str | None, token_file: Path | None, flags: dict[str, Any]
     if url is None and token_file is not None:
         stop(USAGE_ERROR, "--token-file belongs to --url")
     if url is None and not is_here:
-        stop(
-            USAGE_ERROR, "no grader is installed here: pip install 'rkgrade[server]', or name one elsewhere with --url"
-        )
+        command = f"{sys.executable} -m pip install 'rkgrade[server]'"
+        stop(USAGE_ERROR, f"no grader is installed here: {command}, or name one elsewhere with --url")
     own = next((name for name, value in flags.items() if value is not None), None)
     if url is not None and own is not None:
         stop(USAGE_ERROR, f"--{own.replace('_', '-')} is of grading on this machine: the grader at --url has its own")

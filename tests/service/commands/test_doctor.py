@@ -16,8 +16,9 @@ def test_doctor_shows_every_finding(rkgrade: Run) -> None:
     assert (shown.returncode, lines.returncode) == (0, 0)
     findings = [json.loads(line) for line in lines.stdout.splitlines()]
     assert {finding["status"] for finding in findings} <= {"ok", "warning"}
-    for finding in findings:
-        assert f"{finding['name']} " in shown.stdout
+    table = shown.stdout.splitlines()[1:]
+    for finding, row in zip(findings, table, strict=True):
+        assert row.startswith(f"{finding['name']} ") and finding["found"] in row and row.endswith(finding["remedy"])
 
 
 def test_doctor_exits_with_1_where_something_fails(rkgrade: Run) -> None:
