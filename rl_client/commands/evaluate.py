@@ -82,6 +82,9 @@ Extra = Annotated[str, typer.Option("--extra", metavar="JSON", help='Further fie
 Calls = Annotated[int, typer.Option("--calls", min=1, help="Of tools, in one rollout.")]
 Language = Annotated[str, typer.Option("--language", help="Of the programs.")]
 ExtractionOption = Annotated[Extraction, typer.Option("--extraction", help="Which part of an answer is its program.")]
+Thinking = Annotated[
+    bool, typer.Option("--thinking", help="Prompts end in <think>: an answer has no program before </think>.")
+]
 TaxonomyOption = Annotated[Taxonomy, typer.Option("--taxonomy", help="The rule that names how a program failed.")]
 TimeFactor = Annotated[float, typer.Option(min=0.01, max=100, help="Multiplies the CPU limits.")]
 Unit = Annotated[LengthUnit, typer.Option("--length-unit", help="What the groups of R_k are counted in.")]
@@ -139,6 +142,7 @@ def command_of(reader: Reader, then: Then) -> Callable[..., None]:
         calls: Calls = 16,
         language: Language = "python",
         extraction: ExtractionOption = "last_fence",
+        thinking: Thinking = False,
         taxonomy: TaxonomyOption = "first_failure",
         time_factor: TimeFactor = 1.0,
         length_unit: Unit = "bytes",
@@ -186,7 +190,11 @@ def command_of(reader: Reader, then: Then) -> Callable[..., None]:
 
         try:
             grading = Grading(
-                extraction=extraction, taxonomy=taxonomy, time_factor=time_factor, length_unit=length_unit
+                extraction=extraction,
+                thinking=thinking,
+                taxonomy=taxonomy,
+                time_factor=time_factor,
+                length_unit=length_unit,
             )
             sampling(model or "")
         except ValidationError as error:

@@ -15,6 +15,7 @@ from rl_client.errors import Refused, UnknownProblem
 from rl_client.evaluate.errors import ProblemRefused
 from rl_client.evaluate.rows import TOO_LONG, Generation, Grade
 from rl_client.evaluate.settings import Grading
+from rl_client.labels import THINK
 from rl_client.rewards import is_fault
 from rl_client.rollout import TRIES
 from service.contract import MAX_SOURCE_CHARS, GradeRequest
@@ -34,14 +35,15 @@ class Programs:
         """None where the answer has none."""
         if one.finish_reason == TOO_LONG:
             return None
-        program = one.source if one.source is not None else extract(one.text, self._grading.extraction, self._names)
+        text = f"{THINK}{one.text}" if self._grading.thinking else one.text
+        program = one.source if one.source is not None else extract(text, self._grading.extraction, self._names)
         if program is None or len(program) > MAX_SOURCE_CHARS:
             return None
         return sendable(program)
 
     def hash(self, one: Generation) -> str:
         """What its grade is kept by. How a program is found in an answer is no part of it: the program is."""
-        options = self._grading.model_dump(mode="json", exclude={"extraction"})
+        options = self._grading.model_dump(mode="json", exclude={"extraction", "thinking"})
         named = [self.program(one), one.problem_id, self._language, options]
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 

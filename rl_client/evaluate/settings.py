@@ -75,6 +75,8 @@ class Grading(_Settings):
     """How programs are graded."""
 
     extraction: Extraction = "last_fence"
+    thinking: bool = False
+    """Whether prompts end in `<think>`: an answer begins in thoughts then, and has no program before `</think>`."""
     taxonomy: Taxonomy = "first_failure"
     time_factor: Annotated[float, Field(ge=0.01, le=100)] = 1.0
     length_unit: LengthUnit = "bytes"

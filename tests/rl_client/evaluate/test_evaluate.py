@@ -82,6 +82,12 @@ def test_an_evaluation_is_whole_and_a_second_one_does_nothing_twice(tmp_path: Pa
         "thrice": [0, 0, 0, 0],
     }
     assert report(tmp_path / "2").problems_without_samples == 1
+    thoughts = [f"{RIGHT} and so on", f"{WRONG}</think>{RIGHT}", RIGHT]
+    given = write(tmp_path / "given.jsonl", [{"key": "double", "completion": text} for text in thoughts])
+    thinks = ["--completions", given, "--thinking"]
+    assert rkgrade("problems", file, "--out", tmp_path / "3", "--url", grader.url, *thinks).exit_code == 0
+    assert list(report(tmp_path / "3").problems[1].categories.values()) == [1, 0, 0, 2]
+    given = write(tmp_path / "given.jsonl", completions)
     few = rkgrade("problems", file, "--out", tmp_path / "2", "--url", grader.url, "--completions", given, "--k", 3)
     assert (few.exit_code, few.stderr.splitlines()[-1]) == (
         2,
