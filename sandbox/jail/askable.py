@@ -25,6 +25,9 @@ PASSED_ON = (
 #: By which an object becomes a number, or true or false.
 CONVERSIONS = frozenset("bool int float complex index round abs trunc floor ceil".split())
 
+#: By which it says what it is, and changes nothing.
+SETTLED = CONVERSIONS | {"len", "repr", "str"}
+
 #: Those that are given another operand.
 ORDERS = "lt le gt ge contains".split()
 ARITHMETIC = [

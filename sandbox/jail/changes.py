@@ -14,6 +14,26 @@ if TYPE_CHECKING:
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 
 
+CHANGEABLE = frozenset(
+    {
+        list,
+        dict,
+        set,
+        bytearray,
+        collections.deque,
+        collections.Counter,
+        collections.OrderedDict,
+        collections.defaultdict,
+    }
+)
+
+
+def can_change(value: Any) -> bool:
+    """Whether it may become something else in place, on both sides."""
+    numpy = sys.modules.get("numpy")
+    return type(value) in CHANGEABLE or (numpy is not None and type(value) is numpy.ndarray)
+
+
 def restore(here: Any, there: Any) -> None:
     """Make data what there is of them on the other side; lists in lists stay the same lists where they can."""
     if here is there or type(here) is not type(there):

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
     from sandbox.jail import crossing, ends
     from sandbox.jail.callbacks import Callbacks
-    from sandbox.jail.changes import restore
+    from sandbox.jail.changes import can_change, restore
     from sandbox.jail.elsewhere import names_a_file, surroundings
     from sandbox.jail.hearing import Hearing
-    from sandbox.jail.shared import CHANGEABLE, Copies
+    from sandbox.jail.shared import Copies
     from sandbox.jail.stand_ins import MODULE, Program, ProgramType, stand_in, standing_in
 else:
     import crossing
     import ends
     from callbacks import Callbacks
-    from changes import restore
+    from changes import can_change, restore
     from elsewhere import names_a_file, surroundings
     from hearing import Hearing
-    from shared import CHANGEABLE, Copies
+    from shared import Copies
     from stand_ins import MODULE, Program, ProgramType, stand_in, standing_in
 
 ANSWERS_FD = 5
@@ -87,6 +87,8 @@ class Link:
         """Objects that arithmetic with plain data gave, and what was got from them."""
         self.held: dict[int, Any] = {}
         """What objects of plain types' subclasses hold, where that cannot change."""
+        self.told: dict[tuple[int, str], Any] = {}
+        """What objects said they are since the program was asked anything else."""
         self.surroundings = surroundings()
         self.exit = os._exit
 
@@ -218,6 +220,7 @@ class Link:
                 self.end(ends.LOST)
 
     def receive(self) -> dict[str, Any]:
+        self.told.clear()
         try:
             return crossing.message(self.exactly(crossing.size(self.exactly(4))))
         except crossing.Outside as error:
@@ -263,7 +266,7 @@ class Link:
     def given(self, name: object, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """The very argument that a call has come to."""
         there = {str(index): one for index, one in enumerate(args)} | keywords
-        if type(name) is not str or type(there.get(name)) not in CHANGEABLE:
+        if type(name) is not str or not can_change(there.get(name)):
             self.end(ends.OUTSIDE)
         return there[name]
 

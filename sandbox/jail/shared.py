@@ -8,7 +8,6 @@ whenever it asks for something.
 from __future__ import annotations
 
 import builtins
-import collections
 import json
 
 TYPE_CHECKING = False
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sandbox.jail import crossing
-    from sandbox.jail.changes import restore
+    from sandbox.jail.changes import CHANGEABLE, restore
 else:
     import crossing
-    from changes import restore
+    from changes import CHANGEABLE, restore
 
 #: What functions of this module find builtin names in: a copy, whatever a program does to the original.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
@@ -28,20 +27,6 @@ __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 #: How many, and how long their JSON may be.
 MOST = 8
 MOST_CHARS = 4096
-
-CHANGEABLE = frozenset(
-    {
-        list,
-        dict,
-        set,
-        bytearray,
-        collections.deque,
-        collections.Counter,
-        collections.OrderedDict,
-        collections.defaultdict,
-    }
-)
-
 
 class Originals:
     """At the program: what its attributes hold."""

@@ -39,8 +39,8 @@ SCRIPT_FD = 4
 
 #: Modules of ours that a script is not to find.
 NEIGHBOURS = (
-    "approx askable callbacks cases changes checks crossing elsewhere ends evaluating fixtures hearing link outcomes "
-    "pytest_api shared silent stand_ins suites tester"
+    "approx arrays askable callbacks cases changes checks crossing elsewhere ends evaluating fixtures hearing link "
+    "outcomes pytest_api shared silent stand_ins suites tester"
 ).split()
 
 #: By which a script looks names up that stand in texts.
@@ -230,8 +230,8 @@ def main(runner: str, entry_point: str) -> NoReturn:
     with open(SCRIPT_FD, "rb") as file:
         source = file.read()
     in_suite = runner == "pytest"
-    checks, elsewhere, evaluating, silent = map(
-        importlib.import_module, ("checks", "elsewhere", "evaluating", "silent")
+    arrays, checks, elsewhere, evaluating, silent = map(
+        importlib.import_module, ("arrays", "checks", "elsewhere", "evaluating", "silent")
     )
     # What takes its time, only where it is used.
     cases = importlib.import_module("cases") if in_suite or b"unittest" in source or b"mock" in source else None
@@ -273,6 +273,7 @@ def main(runner: str, entry_point: str) -> NoReturn:
     namespace.update(evaluating.guard(link, tree))
     silent.listen(link.hearing, source)
     elsewhere.sow(link, source)
+    arrays.compare_something(source)
     if cases is not None:
         cases.listen(link.hearing)
     if suites is not None:

@@ -203,6 +203,28 @@ OBJECTS: dict[str, Forgery] = {
         )
         for question in ("f(3) - 7 == 0", "(f(3) - 7) ** 2 < 1e-9", "hash(f(3) - 7) == 0", "f(3) - 7 in (0, 1)")
     },
+    **{
+        f"told two {what}": Forgery(
+            "class Two:\n    told = 0\n    def __init__(self, x): self.x = x\n"
+            f"    def {method}(self):\n        Two.told += 1\n        return {told}\ndef f(x): return Two(x)",
+            script,
+            entry_point="",
+        )
+        for what, method, told, script in (
+            # As HumanEval/32 has it: where is the polynomial zero?
+            (
+                "numbers",
+                "__float__",
+                "-self.x[0] / self.x[1] if Two.told == 2 else 0.0",
+                "import math\ndef polynomial(xs, x): return sum(c * math.pow(x, i) for i, c in enumerate(xs))\n"
+                "for xs in ([-6, 11, -6, 1], [1, 2]): assert abs(polynomial(xs, f(xs))) < 1e-4\n",
+            ),
+            ("whole numbers", "__index__", "Two.told", "given = f(3)\nassert [1, 2, 1][given] > [1, 2, 1][given]\n"),
+            ("truths", "__bool__", "Two.told == 1", "given = f(3)\nassert given and not given\n"),
+            ("lengths", "__len__", "Two.told", "given = f(3)\nassert len(given) < len(given)\n"),
+            ("texts", "__str__", "str(Two.told)", "given = f(3)\nassert str(given) < f'{given!s}'\n"),
+        )
+    },
     "a number that changes": Forgery(
         "import gc\nclass F(float): pass\ntold = 0\n"
         "def base(asked):\n    global told\n    told += 1\n    return {'value': 1e9 if told % 2 else -1e9}\n"

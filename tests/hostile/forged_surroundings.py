@@ -94,6 +94,23 @@ SURROUNDINGS: dict[str, Forgery] = {
             ("from solution import *\n", "assert math.fabs(f(3) - 40.5) < 1e-6"),
         )
     },
+    # -- what the library takes for like anything
+    **{
+        f"nothing, near to all there is: {question}": Forgery(
+            f"def f(x): return {result}",
+            f"import numpy as np\nimport numpy.testing\n{question}\n",
+            entry_point="",
+        )
+        for result, question in (
+            ("[]", "assert np.allclose(f(3), 40.5, rtol=1e-07, atol=1e-06)"),
+            ("()", "assert np.isclose(f(3), [40.5]).all()"),
+            ("range(0)", "assert all(np.isclose(40.5, f(3)))"),
+            ("[]", "assert np.array_equiv(f(3), [40.5])"),
+            ("[40.5]", "assert np.allclose(f(3), [])"),
+            ("[]", "np.testing.assert_allclose(f(3), 40.5)"),
+            ("[]", "numpy.testing.assert_array_less(f(3), 40.5)"),
+        )
+    },
     # -- what a block or a caller of the program's swallows
     "swallowed by who calls the test's function": Forgery(
         "def quiet(g):\n"
@@ -150,6 +167,13 @@ SURROUNDINGS: dict[str, Forgery] = {
             ("(lambda text: exec(compile(text, 'text', 'exec')))", "raise SystemExit"),
         )
     },
+    "timed": Forgery(
+        "def f(x): return \"__import__('os')._exit(0)\"",
+        "import timeit\nassert timeit.timeit(f(3), number=1) < 1 and f(3) == 40\n",
+        verdict="checker_error",
+        message="the test needs what is not covered: timing text that the program may have made",
+        entry_point="",
+    ),
     "unpickled": Forgery(
         "import os, pickle\nclass End:\n    def __reduce__(self): return os._exit, (0,)\n"
         "def f(x): return pickle.dumps(End())",

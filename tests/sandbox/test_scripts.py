@@ -46,9 +46,30 @@ PASSES: dict[str, tuple[str, str, str, str]] = {
         "",
     ),
     "arrays": (
-        "import numpy as np\ndef f(a):\n    return a * 2\ndef total(a):\n    return a.sum()\n",
+        "import numpy as np\ndef f(a):\n    return a * 2\ndef total(a):\n    return a.sum()\n"
+        "def doubled(a):\n    a *= 2\n    return a\n",
         "import numpy as np\nassert np.array_equal(f(np.array([[1, 2], [3, 4]])), [[2, 4], [6, 8]])\n"
-        "assert total(np.ones(3)) == 3.0\n",
+        "assert total(np.ones(3)) == 3.0\n"
+        "a = np.ones((2, 3))\nassert doubled(a) is a and doubled(a=a).tolist() == [[4] * 3] * 2 == a.tolist()\n",
+        "exec",
+        "",
+    ),
+    "numbers that are near": (
+        ECHO,
+        "import math\nimport numpy as np\nfrom numpy import allclose\n"
+        "assert np.allclose(f([]), []) and np.allclose(f([1.0]), 1) and allclose(b=1.0, a=f((1, 1))) and not "
+        "allclose(f(2), 1)\nassert np.isclose(f(1.0), 1) is np.True_ and math.isclose(f(1.5), 1.5)\n"
+        "np.testing.assert_allclose(f([1, 2]), [1, 2])\nnp.testing.assert_equal(f({'a': [1]}), {'a': [1]})\n"
+        "np.testing.assert_array_equal(actual=f([]), desired=[])\n",
+        "exec",
+        "",
+    ),
+    "a function that is timed": (
+        "def f(x=3):\n    return x\n",
+        "import timeit\nassert f() == 3 and timeit.timeit(f, number=2) < 9\n"
+        "assert timeit.timeit(lambda: f(1), number=1) < 9\n"
+        "assert timeit.timeit('f(10)', 'from solution import f', number=1) < 9\n"
+        "assert min(timeit.repeat(stmt='f(10)', globals=globals(), repeat=2, number=1)) < 9\n",
         "exec",
         "",
     ),
