@@ -55,7 +55,10 @@ def rates(strata: Sequence[Stratum]) -> Table:
 
 def totals(report: Report) -> Iterator[str]:
     """The counts, a line each."""
-    yield f"{report.level:.0%} intervals: {report.resamples:,} resamples of the problems"
+    if report.strata[0].solve_rate.low is not None:
+        yield f"{report.level:.0%} intervals: {report.resamples:,} resamples of the problems"
+    else:
+        yield "no intervals: they take two problems"
     yield f"{report.samples:,} samples, {report.programs:,} different programs"
     for count, words in (
         (report.faults, "samples at which the grader failed: in no rate; begin again, to grade them again"),

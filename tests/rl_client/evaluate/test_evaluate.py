@@ -85,7 +85,8 @@ def test_an_evaluation_is_whole_and_a_second_one_does_nothing_twice(tmp_path: Pa
     thoughts = [f"{RIGHT} and so on", f"{WRONG}</think>{RIGHT}", RIGHT]
     given = write(tmp_path / "given.jsonl", [{"key": "double", "completion": text} for text in thoughts])
     thinks = ["--completions", given, "--thinking"]
-    assert rkgrade("problems", file, "--out", tmp_path / "3", "--url", grader.url, *thinks).exit_code == 0
+    thought = rkgrade("problems", file, "--out", tmp_path / "3", "--url", grader.url, *thinks)
+    assert (thought.exit_code, "no intervals: they take two problems" in thought.stdout) == (0, True)
     assert list(report(tmp_path / "3").problems[1].categories.values()) == [1, 0, 0, 2]
     given = write(tmp_path / "given.jsonl", completions)
     few = rkgrade("problems", file, "--out", tmp_path / "2", "--url", grader.url, "--completions", given, "--k", 3)
