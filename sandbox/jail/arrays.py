@@ -59,4 +59,4 @@ def asserting_something(numpy: Any, compare: Callable[..., None]) -> Callable[..
 
 
 def one_is_empty(numpy: Any, a: Any, b: Any) -> bool:
-    return (numpy.size(a) == 0) != (numpy.size(b) == 0)
+    return bool((numpy.size(a) == 0) != (numpy.size(b) == 0))

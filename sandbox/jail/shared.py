@@ -28,6 +28,7 @@ __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 MOST = 8
 MOST_CHARS = 4096
 
+
 class Originals:
     """At the program: what its attributes hold."""
 
