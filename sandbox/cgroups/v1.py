@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
-from sandbox.cgroups.base import WARDEN_BYTES, CellGroup, Usage, all_sleep, file_cache, longest_wait_s
+from sandbox.cgroups.base import (
+    WARDEN_BYTES,
+    CellGroup,
+    Usage,
+    all_sleep,
+    file_cache,
+    longest_wait_s,
+    look_for_unreachable,
+)
 from sandbox.cgroups.hierarchies import CONTROLLERS, Hierarchies
 from sandbox.cgroups.owners import kill_tree, owner_name, remove_tree
 
 LEFT_BYTES = 2 * 2**20
 """What earlier runs may leave charged to a group before it is emptied by force."""
+
+LINGERING_BYTES = 8 * 2**20
+LINGERING_S = 2.0
+"""Beyond how much it is waited, and for how long at most, for what the kernel frees in its own time."""
 
 
 class _Counter:
@@ -61,12 +74,24 @@ class V1Cell:
             self._set_limits(memory_bytes, processes)
         self._peak.write(0)
         if int(self._peak.read()) > LEFT_BYTES:
-            # Kernel objects and file pages of earlier runs: not this run's.
-            (self._memory / "memory.force_empty").write_text("0")
-            self._peak.write(0)
+            self._empty()
         self._cpu_before = int(self._cpu.read())
         self._oom_before = self._oom_kills()
         return [entry.fd for entry in self._entries]
+
+    def _empty(self) -> None:
+        """Free what earlier runs left, which is not the next one's: kernel objects and pages of files.
+
+        What `look_for_unreachable` finds, a worker of the kernel's frees some milliseconds later.
+        """
+        (self._memory / "memory.force_empty").write_text("0")
+        self._peak.write(0)
+        if int(self._peak.read()) > LINGERING_BYTES:
+            look_for_unreachable()
+        until = time.monotonic() + LINGERING_S
+        while int(self._peak.read()) > LINGERING_BYTES and time.monotonic() < until:
+            time.sleep(0.001)
+            self._peak.write(0)
 
     def _set_limits(self, memory_bytes: int, processes: int) -> None:
         warden_bytes = memory_bytes + WARDEN_BYTES

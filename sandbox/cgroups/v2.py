@@ -6,7 +6,15 @@ import contextlib
 import os
 from pathlib import Path
 
-from sandbox.cgroups.base import WARDEN_BYTES, CellGroup, Usage, all_sleep, file_cache, longest_wait_s
+from sandbox.cgroups.base import (
+    WARDEN_BYTES,
+    CellGroup,
+    Usage,
+    all_sleep,
+    file_cache,
+    longest_wait_s,
+    look_for_unreachable,
+)
 from sandbox.cgroups.hierarchies import V2_CONTROLLERS, Hierarchies
 from sandbox.cgroups.owners import kill_tree, owner_name, remove_tree
 
@@ -70,6 +78,8 @@ class V2Cell:
     def end(self) -> Usage:
         usage = self.usage()
         self._end_run()
+        # What it left there counts as nobody's from here on, and would pile up from run to run.
+        look_for_unreachable()
         return usage
 
     def _peak_bytes(self, times_at_limit: int) -> int:

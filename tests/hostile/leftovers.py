@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sandbox.problem import Limits
 from sandbox.verdicts import Verdict
 from tests.hostile.case import MB, Case, Run, in_pythons, program
@@ -134,12 +136,27 @@ SWEEP = Limits(cpu_s=20.0, wall_s=60.0, memory_bytes=256 * MB, output_bytes=MB)
 LEAVE = Run(b"leave\n", Verdict.RUNTIME_ERROR, signal=9, name="leave")
 LOOK = Run(b"look\n", name="look")
 
+# Memory that the kernel frees in its own time: files in messages that nobody can receive, as the sockets lie there too.
+IN_FLIGHT = b"""
+import os, socket
+for _ in range(40):
+    one, other = socket.socketpair()
+    held = os.memfd_create("left")
+    os.write(held, bytes(2**20))
+    socket.send_fds(one, [b"x"], [one.fileno(), other.fileno(), held])
+    os.close(held)
+    one.close()
+    other.close()
+print("held")
+"""
+
 CASES: list[Case] = [
     Case("every_shelf", "c", program("leave.c"), (LOOK, LEAVE, LOOK, LEAVE, LEAVE, LOOK), SWEEP),
     *in_pythons("files", FILES, Run(b"leave\n", name="leave"), LOOK, Run(b"leave\n", name="leave"), LOOK),
     *in_pythons("interpreter", INTERPRETER, LOOK, Run(b"leave\n", name="leave"), LOOK),
     *in_pythons("fresh_state", STATE, Run(), Run()),
     *in_pythons("shared_inodes", SHARED, Run()),
+    Case("memory_in_flight", "python", IN_FLIGHT, (Run(),) * 8, replace(SWEEP, memory_bytes=64 * MB)),
     *in_pythons("pending_signals", PENDING, LOOK, Run(b"leave\n", name="leave"), LOOK),
     *in_pythons(
         "shrinking_output", SHRINKING, Run(b"long\n", Verdict.WRONG_ANSWER, name="long"), Run(b"short\n", name="short")
