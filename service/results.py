@@ -24,6 +24,13 @@ from service.stores.problems import ProblemStore, ProblemStoreError
 
 VERSION = version("rkgrade")
 
+#: Of all texts in a result that are shown on demand, shared out equally among its tests. JSON may make six of each
+#: byte, and a worker, Redis and the API hold them beside what is others'.
+SHOWN_BYTES = 8 * 2**20
+
+#: Texts of a test that are.
+_TEXTS_EACH = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -84,7 +91,7 @@ def graded(
             )
             for one in earned.parts
         ),
-        tests=tuple(_row(test, request.detail) for test in outcome.tests),
+        tests=_rows(outcome.tests, request.detail),
         limits=None if outcome.limits is None else _limits(outcome.limits),
         growth=None if outcome.limits is None else _growth(outcome.tests, outcome.limits),
         compile=compile_row(compiled),
@@ -217,8 +224,17 @@ def _fit(fit: Fit | None) -> contract.FitRow | None:
     return None if fit is None else contract.FitRow.model_validate(fit, from_attributes=True)
 
 
-def _row(test: TestResult, detail: contract.Detail) -> contract.TestRow:
-    shown = detail == "outputs"
+def _rows(tests: Sequence[TestResult], detail: contract.Detail) -> tuple[contract.TestRow, ...]:
+    shown_bytes = SHOWN_BYTES // (_TEXTS_EACH * max(1, len(tests))) if detail == "outputs" else None
+    return tuple(_row(test, shown_bytes) for test in tests)
+
+
+def _row(test: TestResult, shown_bytes: int | None) -> contract.TestRow:
+    """`shown_bytes`: of each text that is shown on demand; None for none of them."""
+
+    def tail(text: bytes | None) -> str | None:
+        return None if text is None or shown_bytes is None else text[-shown_bytes:].decode("utf-8", "replace")
+
     return contract.TestRow(
         index=test.index,
         name=test.name,
@@ -233,8 +249,8 @@ def _row(test: TestResult, detail: contract.Detail) -> contract.TestRow:
         message=test.message,
         provoked=test.provoked,
         reruns=test.reruns,
-        stdout_tail=test.stdout_tail.decode("utf-8", "replace") if shown else None,
-        stderr_tail=test.stderr_tail.decode("utf-8", "replace") if shown else None,
-        output_tail=test.output_tail.decode("utf-8", "replace") if shown and test.output_tail is not None else None,
-        checker_message=test.checker_message if shown else None,
+        stdout_tail=tail(test.stdout_tail),
+        stderr_tail=tail(test.stderr_tail),
+        output_tail=tail(test.output_tail),
+        checker_message=None if shown_bytes is None else test.checker_message[:shown_bytes],
     )

@@ -36,11 +36,13 @@ class TestRow(Response):
     reruns: int = Field(default=0, description="Repeats of a limit failure seen while the host was under pressure.")
     stdout_tail: str | None = Field(
         default=None,
-        description="End of stdout, only with `detail` set to `outputs`; invalid UTF-8 is replaced.",
+        description="End of stdout, less of it where there are many tests, only with `detail` set to `outputs`; "
+        "invalid UTF-8 is replaced.",
     )
     stderr_tail: str | None = Field(
         default=None,
-        description="End of stderr, only with `detail` set to `outputs`; invalid UTF-8 is replaced.",
+        description="End of stderr, less of it where there are many tests, only with `detail` set to `outputs`; "
+        "invalid UTF-8 is replaced.",
     )
     output_tail: str | None = Field(
         default=None,
