@@ -63,11 +63,13 @@ class Readiness:
         reasons = list(self._open.values())
         if status.draining:
             reasons.insert(0, "the service is shutting down")
+        elif not status.queue_reached:
+            reasons.insert(0, "the queue cannot be reached")
         elif status.workers_alive == 0:
             reasons.insert(0, "no worker is alive")
         if self._faulty():
             reasons.append(f"the last {status.faults_in_a_row} grades were internal errors")
-        if not self._engine.languages:
+        if not reasons and not self._engine.languages:
             reasons.append("no language is installed")
         return reasons
 

@@ -1,4 +1,6 @@
-"""What every model of the wire has in common: what is done with fields that it does not know."""
+"""What every model of the wire has in common: what is done with fields that it does not know, and that no error, which
+may come to stand in a log, quotes what was sent.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ class Request(BaseModel):
     what was sent, some megabytes in each process, long after it was answered.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", cache_strings="keys")
+    model_config = ConfigDict(frozen=True, extra="forbid", cache_strings="keys", hide_input_in_errors=True)
 
 
 class Response(BaseModel):
     """Sent by the grader: fields added later are ignored by clients that do not know them."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", cache_strings="keys")
+    model_config = ConfigDict(frozen=True, extra="ignore", cache_strings="keys", hide_input_in_errors=True)

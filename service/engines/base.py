@@ -198,6 +198,8 @@ class EngineStatus:
     draining: bool
     faults_in_a_row: int
     """Grades that came to internal_error since one was run that did not."""
+    queue_reached: bool = True
+    """Where it is elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

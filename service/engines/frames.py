@@ -39,10 +39,13 @@ class Frame:
 
     @classmethod
     def decode(cls, encoded: bytes) -> Frame:
-        """A whole frame, as `encode` made it."""
-        header_length, _ = _LENGTHS.unpack_from(encoded)
-        start = _LENGTHS.size + header_length
-        return _decode(encoded[_LENGTHS.size : start], encoded[start:])
+        """A whole frame, as `encode` made it. Raises ValueError for what is none."""
+        try:
+            header_length, _ = _LENGTHS.unpack_from(encoded)
+            start = _LENGTHS.size + header_length
+            return _decode(encoded[_LENGTHS.size : start], encoded[start:])
+        except (struct.error, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"no frame: {type(error).__name__}") from error
 
 
 def _decode(header: bytes, body: bytes) -> Frame:

@@ -201,7 +201,7 @@ class Broker:
         if not streams:
             return place, []
         entries = cast(Any, streams)[0][1]
-        return entries[-1][0].decode(), [fields[b"id"].decode() for _, fields in entries]
+        return entries[-1][0].decode(), [fields.get(b"id", b"").decode("utf-8", "replace") for _, fields in entries]
 
     async def outcomes(self, ids: Sequence[str], spent: Sequence[str] = ()) -> list[Ended | None]:
         """What became of each; None where it has not ended. Forgets those `spent`, which nobody will ask for."""
@@ -357,7 +357,15 @@ def _pairs(flat: Sequence[bytes]) -> Mapping[bytes, bytes]:
 
 
 def _ended(fields: Sequence[bytes | None], answer: bytes | None) -> Ended | None:
-    known, why = ((field or b"").decode() for field in fields)
+    known, why = ((field or b"").decode("utf-8", "replace") for field in fields)
     if known not in ("finished", "failed", "canceled"):
         return None
-    return Ended(known, why, None if answer is None else Frame.decode(answer))
+    return Ended(known, why, None if answer is None else _frame(answer))
+
+
+def _frame(answer: bytes) -> Frame:
+    """A fault where it is none: as good as any other answer to whoever waits for it."""
+    try:
+        return Frame.decode(answer)
+    except ValueError:
+        return to_frame(Failed("what stands for this one's answer is none"))

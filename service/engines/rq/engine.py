@@ -45,10 +45,10 @@ from service.engines.base import (
 )
 from service.engines.pace import retry_after_s
 from service.engines.pending import outcome, shut_down
-from service.engines.rq.broker import ABANDONED, CANCELLED, LEASE_S, Broker, Ended, State
+from service.engines.rq.broker import ABANDONED, CANCELLED, Broker, Ended, State
 from service.engines.rq.following import FollowedJobs
 from service.engines.rq.offers import Offer, common
-from service.engines.rq.reaching import check_line, enqueue, reachable, said
+from service.engines.rq.reaching import Reach, check_line, enqueue, reachable, said, unending
 from service.engines.rq.records import Record, record
 from service.engines.rq.sessions import ClusterSessions
 from service.errors import DeadlinePassed, JobDeleted, ServiceError, Unavailable
@@ -91,8 +91,7 @@ class RQEngine:
         self._metrics = metrics
         self._queue_size = queue_size
         self._state = State()
-        self._reached_since_s: float | None = None
-        self._lost_since_s: float | None = time.monotonic()
+        self._reach = Reach(broker.shown)
         self._offers: tuple[Offer, ...] = ()
         self._languages: tuple[LanguageInfo, ...] = ()
         self._graders: Mapping[str, GraderInfo] = {}
@@ -118,7 +117,7 @@ class RQEngine:
             queue_age_s=lambda: self._state.oldest_s,
             # What was seen before Redis went says nothing of now.
             workers_alive=lambda: self.status().workers_alive,
-            workers_busy=lambda: self._state.running if self._lost_since_s is None else 0,
+            workers_busy=lambda: self._state.running if self._reach.reached else 0,
         )
 
     @property
@@ -130,14 +129,15 @@ class RQEngine:
         return 2 * max(1, self._state.workers)
 
     def status(self) -> EngineStatus:
-        workers = self._state.workers if self._lost_since_s is None else 0
-        return EngineStatus(workers, self._admission.draining, self._faults_in_a_row)
+        reached = self._reach.reached
+        workers = self._state.workers if reached else 0
+        return EngineStatus(workers, self._admission.draining, self._faults_in_a_row, queue_reached=reached)
 
     async def start(self) -> None:
         """Look at the cluster once, so that languages are known where a host is up already."""
         with contextlib.suppress(RedisError):
             await self._look()
-        self._watching = [asyncio.create_task(self._listen()), asyncio.create_task(self._keep_looking())]
+        self._watching = [asyncio.create_task(unending(work)) for work in (self._listen, self._keep_looking)]
         if self.sessions is not None:
             self.sessions.start()
 
@@ -349,7 +349,7 @@ class RQEngine:
             try:
                 await self._look()
                 await self._compare()
-                if self._settled():
+                if self._reach.settled():
                     for id in await self._broker.sweep():
                         _log.warning("a job's host was lost; it is in line again, or set aside", job=id)
             except RedisError as error:
@@ -358,8 +358,7 @@ class RQEngine:
 
     async def _look(self) -> None:
         self._state = await self._broker.state(self._name)
-        if self._lost_since_s is not None:
-            self._reached_since_s, self._lost_since_s = time.monotonic(), None
+        self._reach.found()
         if self._state.offers and self._state.offers != self._offers:
             self._offers = self._state.offers
             self._languages = common(self._offers)
@@ -377,17 +376,8 @@ class RQEngine:
         done = {"finished", "failed", "canceled"}
         await self._collect([w.record.id for w, status in zip(old, statuses, strict=True) if status in done])
 
-    def _settled(self) -> bool:
-        """Whether hosts had the time to be heard of again since Redis was out of reach."""
-        since_s = self._reached_since_s
-        return since_s is not None and time.monotonic() - since_s > LEASE_S
-
     def _lost(self, error: RedisError) -> None:
-        now_s = time.monotonic()
-        if self._lost_since_s is None:
-            self._lost_since_s, self._reached_since_s = now_s, None
-            _log.error("the queue cannot be reached", redis=self._broker.shown, error=said(error))
-        if now_s - self._lost_since_s > _PATIENCE_S:
+        if self._reach.lost(error) > _PATIENCE_S:
             for waiter in self._waiting.values():
                 _fail(waiter, Unavailable("the queue cannot be reached", retry_after_s=30))
 

@@ -28,8 +28,9 @@ from redis.exceptions import RedisError
 
 from service.engines.answers import Died, to_frame
 from service.engines.local import LocalEngine
-from service.engines.rq.broker import BEAT_S, LEASE_S, Broker, Lease
+from service.engines.rq.broker import BEAT_S, Broker, Lease
 from service.engines.rq.hosting import SessionHost
+from service.engines.rq.reaching import Reach
 from service.engines.rq.records import Taken
 from service.errors import Unavailable
 
@@ -79,7 +80,7 @@ class WorkerHost:
         self._in_hand: dict[str, _InHand] = {}
         self._changed = asyncio.Event()
         self._draining = False
-        self._reached_since_s: float | None = None
+        self._reach = Reach(broker.shown)
 
     async def run(self) -> None:
         """Start the workers, and take jobs. Ends when cancelled; workers and leases are given up then."""
@@ -115,7 +116,7 @@ class WorkerHost:
             reasons.append("this host is shutting down")
         if self._engine.status().workers_alive == 0:
             reasons.append("no worker is up")
-        if self._reached_since_s is None:
+        if not self._reach.reached:
             reasons.append("the queue cannot be reached")
         return reasons
 
@@ -153,7 +154,7 @@ class WorkerHost:
                         done, waking = waking, None
                         done.result()
                 except RedisError as error:
-                    self._unreached(error)
+                    self._reach.lost(error)
                     await asyncio.sleep(backoff_s)
                     backoff_s = min(2 * backoff_s, _LONGEST_BACKOFF_S)
         finally:
@@ -215,7 +216,7 @@ class WorkerHost:
             try:
                 return await tell()
             except RedisError as error:
-                self._unreached(error)
+                self._reach.lost(error)
                 if time.monotonic() > until:
                     return None
                 await asyncio.sleep(0.2)
@@ -226,11 +227,11 @@ class WorkerHost:
         while True:
             try:
                 await self._beat()
-                if self._settled():
+                if self._reach.settled():
                     for id in await self._broker.sweep():
                         _log.warning("a job's host was lost; it is in line again, or set aside", job=id)
             except RedisError as error:
-                self._unreached(error)
+                self._reach.lost(error)
             await asyncio.sleep(BEAT_S)
 
     async def _beat(self) -> None:
@@ -238,20 +239,8 @@ class WorkerHost:
         workers = 0 if self._draining else alive
         held = list(self._in_hand.values())
         lost = await self._broker.beat(self._name, workers, self._offer, [one.lease for one in held])
-        if self._reached_since_s is None:
-            self._reached_since_s = time.monotonic()
+        self._reach.found()
         for one in held:
             if one.lease.execution in lost and not one.task.done():
                 one.lost = True
                 one.task.cancel()
-
-    def _settled(self) -> bool:
-        """Whether others had the time to be heard of again since Redis was out of reach."""
-        return self._reached_since_s is not None and time.monotonic() - self._reached_since_s > LEASE_S
-
-    def _unreached(self, error: RedisError) -> None:
-        if self._reached_since_s is not None:
-            _log.error(
-                "the queue cannot be reached", redis=self._broker.shown, error=f"{type(error).__name__}: {error}"
-            )
-        self._reached_since_s = None

@@ -6,7 +6,6 @@ so that a Redis that comes back empty knows it again. Every method raises RedisE
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -152,6 +151,12 @@ def _read(kind: type[T], told: bytes) -> T | None:
         return None
 
 
+def _text(said: object) -> str:
+    if not isinstance(said, str):
+        raise TypeError(f"{type(said).__name__} in place of a string")
+    return said
+
+
 def _sealed(letter: Letter) -> bytes:
     envelope = {"api": letter.api, "number": letter.number}
     return Frame(letter.frame.kind, {**letter.frame.fields, "envelope": envelope}, letter.frame.body).encode()
@@ -162,7 +167,7 @@ def _opened(sealed: bytes) -> list[Letter]:
     try:
         frame = Frame.decode(sealed)
         envelope = frame.fields.pop("envelope")
-        return [Letter(envelope["api"], envelope["number"], frame)]
-    except (KeyError, TypeError, ValueError, struct.error) as error:
+        return [Letter(_text(envelope["api"]), _text(envelope["number"]), frame)]
+    except (KeyError, TypeError, ValueError) as error:
         _log.error("what came of a session is no letter", error=f"{type(error).__name__}: {error}")
         return []

@@ -5,21 +5,72 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 import structlog
 from redis.exceptions import OutOfMemoryError, RedisError
 
 from service.engines.pace import retry_after_s
-from service.engines.rq.broker import MOST_LINE_BYTES, Broker, Full, State
+from service.engines.rq.broker import LEASE_S, MOST_LINE_BYTES, Broker, Full, State
 from service.engines.rq.records import Record
 from service.errors import KeyReused, QueueFull, Unavailable
 
 #: How long a new job tries to reach Redis.
 _WITHIN_S: Final = 4.0
 
+#: How soon what has failed begins anew.
+_ANEW_S: Final = 0.5
+
 _log = structlog.get_logger()
+
+
+class Reach:
+    """Whether Redis is within reach, which nobody knows before it has answered. Each time that it goes is logged once,
+    the start included.
+    """
+
+    def __init__(self, shown: str) -> None:
+        """`shown`: its URL, without the password."""
+        self._shown = shown
+        self._since_s: float | None = None
+        self._lost_since_s: float | None = time.monotonic()
+        self._told = False
+
+    @property
+    def reached(self) -> bool:
+        return self._lost_since_s is None
+
+    def found(self) -> None:
+        """It has answered."""
+        if self._lost_since_s is not None:
+            self._since_s, self._lost_since_s, self._told = time.monotonic(), None, False
+
+    def lost(self, error: RedisError) -> float:
+        """It has not; for how many seconds by now."""
+        now_s = time.monotonic()
+        if self._lost_since_s is None:
+            self._since_s, self._lost_since_s = None, now_s
+        if not self._told:
+            self._told = True
+            _log.error("the queue cannot be reached", redis=self._shown, error=said(error))
+        return now_s - self._lost_since_s
+
+    def settled(self) -> bool:
+        """Whether others had the time to be heard of again since it was out of reach."""
+        return self._since_s is not None and time.monotonic() - self._since_s > LEASE_S
+
+
+async def unending(work: Callable[[], Awaitable[None]]) -> None:
+    """Work that an API's answers rest on, begun anew where it fails of what nobody thought of: else everybody would
+    wait for ever, and no log would tell why.
+    """
+    while True:
+        try:
+            await work()
+        except Exception:  # noqa: BLE001
+            _log.exception("a part of the queue has failed, and begins anew")
+        await asyncio.sleep(_ANEW_S)
 
 
 async def enqueue(broker: Broker, entry: Record, *, most_waiting: int | None) -> bool:

@@ -108,18 +108,17 @@ def taken(
 ) -> Taken:
     """Read a record back, at `now_s` of the monotonic clock. Raises UnreadableRecord."""
     try:
-        work = _work(id, fields, waited_s, now_s)
+        return Taken(
+            id=id,
+            priority=Priority(priority),
+            execution=execution,
+            waited_s=waited_s,
+            memory_mb=int(fields.get(b"rk_memory_mb", 0)),
+            keep_s=int(fields.get(b"rk_keep_s", 0)),
+            work=_work(id, fields, waited_s, now_s),
+        )
     except (ValueError, KeyError, TypeError, DeserializationError) as error:
         raise UnreadableRecord(f"{type(error).__name__}: {error}") from error
-    return Taken(
-        id=id,
-        priority=Priority(priority),
-        execution=execution,
-        waited_s=waited_s,
-        memory_mb=int(fields.get(b"rk_memory_mb", 0)),
-        keep_s=int(fields.get(b"rk_keep_s", 0)),
-        work=work,
-    )
 
 
 def _work(id: str, fields: Mapping[bytes, bytes], waited_s: float, now_s: float) -> Work:

@@ -25,7 +25,7 @@ from service.contract import SessionRequest
 from service.engines.frames import Frame
 from service.engines.rq.broker import BEAT_S, LEASE_S
 from service.engines.rq.post import Letter, Post, Room
-from service.engines.rq.reaching import reachable
+from service.engines.rq.reaching import reachable, unending
 from service.errors import (
     InternalError,
     InvalidRequest,
@@ -85,8 +85,8 @@ class ClusterSessions:
         self.token_is_good: Callable[[bytes], bool] = lambda _: True
 
     def start(self) -> None:
-        for work in (self._listen(), self._watch()):
-            self._tasks.add(asyncio.create_task(work))
+        for work in (self._listen, self._watch):
+            self._tasks.add(asyncio.create_task(unending(work)))
 
     async def drain(self, timeout_s: float) -> bool:
         """Wait for the commands that run; False where the time did not suffice."""

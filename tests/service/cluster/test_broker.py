@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import structlog
 from rq import Queue
 from rq.job import Job as RQJob
 from rq.job import JobStatus
@@ -21,7 +22,7 @@ from service.engines.base import Job, Priority, Vetting
 from service.engines.frames import Frame
 from service.engines.rq import broker as broker_module
 from service.engines.rq.broker import Broker, Full, Known
-from service.engines.rq.reaching import check_line
+from service.engines.rq.reaching import check_line, unending
 from service.engines.rq.records import Record, record
 from service.errors import QueueFull
 from tests.redis_server import RedisServer
@@ -258,14 +259,57 @@ def test_what_is_queued_is_json_and_nothing_is_unpickled(redis: RedisServer) -> 
     # A record in another form is answered as our fault, whatever it would do; the next one is taken.
     redis.client.hset(RQJob.key_for("plain"), "data", b"cos\nsystem\n(S'touch /tmp/never'\ntR.")
 
+    # So is one of another version's, of which the log tells no word.
+    arguments[3]["request"] = json.dumps({"new": {"source": "find me"}, "source": ["find me"], "problem": "find me"})
+    on(redis, lambda broker: enqueue(broker, job("newer")))
+    redis.client.hset(RQJob.key_for("newer"), "data", JSONSerializer.dumps(arguments))
+    on(redis, lambda broker: enqueue(broker, job("spoiled")))
+    redis.client.hset(RQJob.key_for("spoiled"), "rk_keep_s", "long")
+
     async def act(broker: Broker) -> None:
         await enqueue(broker, job("next"))
-        assert [taken.id for taken in await take(broker, 2)] == ["next"]
-        answer = await answered(broker, "plain")
-        assert answer is not None
-        assert answer.kind == "fault"
+        assert [taken.id for taken in await take(broker, 4)] == ["next"]
+        for id in ("plain", "newer", "spoiled"):
+            answer = await answered(broker, id)
+            assert answer is not None
+            assert answer.kind == "fault"
 
-    on(redis, act)
+    with structlog.testing.capture_logs() as lines:
+        on(redis, act)
+    assert {line.get("job") for line in lines} == {"plain", "newer", "spoiled"}
+    assert "find me" not in str(lines)
+
+
+@pytest.mark.parametrize("answer", [b"", b"\xff" * 64, b"\0\0\0\2\0\0\0\0[]", b"\0\0\0\2\0\0\0\0{}"])
+def test_what_stands_for_an_answer_and_is_none_is_a_fault(redis: RedisServer, answer: bytes) -> None:
+    async def act(broker: Broker) -> Frame | None:
+        await enqueue(broker, job("one"))
+        redis.client.hset(RQJob.key_for("one"), "status", "finished")
+        redis.client.set("rkgrade:answer:one", answer)
+        return await answered(broker, "one")
+
+    found = on(redis, act)
+    assert found is not None
+    assert found.kind == "fault"
+
+
+def test_what_answers_rest_on_begins_anew_where_it_fails_and_tells_of_it() -> None:
+    async def act() -> None:
+        begun = asyncio.Semaphore(0)
+
+        async def work() -> None:
+            begun.release()
+            raise ZeroDivisionError
+
+        task = asyncio.create_task(unending(work))
+        async with asyncio.timeout(10):
+            await begun.acquire()
+            await begun.acquire()
+        task.cancel()
+
+    with structlog.testing.capture_logs() as lines:
+        asyncio.run(act())
+    assert lines[0]["exc_info"]
 
 
 def test_work_wakes_who_waits_for_it(redis: RedisServer) -> None:

@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from tests.owned_jobs import TOKENS, assert_only_the_owner_finds_a_job, named_tokens
-from tests.redis_server import PASSWORD
+from tests.redis_server import PASSWORD, RedisServer
 from tests.service.cluster.conftest import Cluster
-from tests.serving import READY_WITHIN_S, Host, Server, assert_nothing_left, metric, poll
+from tests.serving import READY_WITHIN_S, Host, Server, assert_nothing_left, metric, poll, serving
 
 pytestmark = pytest.mark.jail
 
@@ -114,6 +114,7 @@ def test_a_host_whose_redis_is_gone_and_that_has_nothing_to_end_ends_at_once(own
         own_cluster.redis.signal(signal.SIGSTOP)
     with own_cluster.host("--workers", "1") as host:
         poll(lambda: "takes grades" in host.log.read_text() and len(host.workers()) == 1, 60, "the host is up")
+        poll(lambda: "cannot be reached" in host.log.read_text(), 15, "it says what it lacks")
         told_s = time.monotonic()
         assert host.end() == 0, host.log.read_text()
         assert time.monotonic() - told_s < 4
@@ -143,6 +144,32 @@ def test_an_api_without_hosts_is_not_ready_and_says_what_it_lacks(
         # It takes work all the same: a host may come.
         with posting(server, a_plus_b) as [waiting], own_cluster.host("--workers", "1"):
             assert waiting.result().json()["verdict"] == "accepted"
+
+
+def test_what_is_no_answer_costs_its_own_job_alone(
+    own_cluster: Cluster, sleeper: dict[str, Any], a_plus_b: dict[str, Any]
+) -> None:
+    sleeper["problem"]["limits"]["wall_s"] = 2.0
+    redis = own_cluster.redis.client
+    with own_cluster.host("--workers", "1"), own_cluster.api() as server:
+        with posting(server, sleeper) as [waiting]:
+            poll(lambda: redis.zcard("rq:wip:rkgrade-grade") == 1, 10, "it runs")
+            [lease] = redis.zrange("rq:wip:rkgrade-grade", 0, -1)  # type: ignore[misc]
+            id = lease.partition(b":")[0].decode()
+            redis.set(f"rkgrade:answer:{id}", b"\xff" * 64)
+            redis.hset(f"rq:job:{id}", "status", "finished")
+            for entry in ({"nothing": "of ours"}, {"id": id}):
+                redis.xadd("rkgrade:ended", entry)
+            assert waiting.result().json()["type"] == "urn:rkgrade:error:internal-error"
+        assert httpx.post(f"{server.url}/grade", json=a_plus_b, timeout=20).json()["verdict"] == "accepted"
+        assert "Traceback" not in server.log.read_text()
+
+
+def test_an_api_that_never_reached_its_redis_says_so(redis: RedisServer, grader_data_dir: Path, tmp_path: Path) -> None:
+    url = redis.url.replace(PASSWORD, "another")
+    with serving(grader_data_dir, tmp_path / "api.log", redis_url=url, until_ready=False) as server:
+        poll(lambda: "cannot be reached" in server.log.read_text(), 15, "the log tells")
+        assert httpx.get(f"{server.url}/health/ready").json()["reasons"] == ["the queue cannot be reached"]
 
 
 def test_logs_do_not_tell_the_password(own_cluster: Cluster, a_plus_b: dict[str, Any]) -> None:

@@ -176,6 +176,7 @@ def test_a_redis_out_of_reach_for_20_s_loses_nothing_and_refuses_what_is_new(
             assert "cannot be reached" in refused.json()["detail"]
             assert int(refused.headers["retry-after"]) >= 1
             poll(lambda: metric(server.url, "rkgrade_workers_alive") == 0, 15, "no worker is known of")
+            assert httpx.get(f"{server.url}/health/ready").json()["reasons"] == ["the queue cannot be reached"]
             poll(lambda: time.monotonic() > back_s, 25, "20 s have passed")
             assert not any(one.done() for one in waiting)
             own_cluster.redis.signal(signal.SIGCONT)

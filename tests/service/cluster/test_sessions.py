@@ -242,7 +242,8 @@ def test_what_is_no_letter_harms_nobody(own_cluster: Cluster) -> None:
         envelope = {"api": api.decode(), "number": "none"}
         session = {"session": url.rpartition("/")[2], "client": "", "envelope": envelope}
         frames = [Frame(kind, session) for kind in ("exec", "nothing", "tty", "tty-read", "cancel", "done", "error")]
-        letters = [frame.encode() for frame in (*frames, Frame("open", {"envelope": envelope}))]
+        misnumbered = Frame("done", {"envelope": {**envelope, "number": []}})
+        letters = [frame.encode() for frame in (*frames, misnumbered, Frame("open", {"envelope": envelope}))]
         garbage = [b"", b"\0" * 8, b"\0\0\0\2\0\0\0\0[]", b"\0\0\0\2\0\0\0\0{}", b"\xff" * 64]
         for key in (f"rkgrade:session-asks:{place['host']}", f"rkgrade:session-answers:{api.decode()}"):
             for letter in (*garbage, *letters):
