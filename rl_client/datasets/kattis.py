@@ -185,8 +185,8 @@ def _types(config_path: Path, config: dict[str, Any]) -> frozenset[str]:
     types = set(map(str, kind)) if isinstance(kind, list) else set(str(kind).split())
     if "submit-answer" in types:
         raise DatasetError(config_path, "submit-answer problems are not supported: nothing is run in them")
-    if _INTERACTIVE in str(config.get("validation") or "").split():
-        types.add(_INTERACTIVE)
+    # Of the legacy format, and of DOMjudge's packages: `validation: custom multi-pass`.
+    types.update({_INTERACTIVE, _MULTI_PASS}.intersection(str(config.get("validation") or "").split()))
     return frozenset(types & {_INTERACTIVE, _MULTI_PASS, _SCORING})
 
 

@@ -206,13 +206,16 @@ def test_an_interactive_validator_is_the_interactor(tmp_path: Path, config: str,
 @pytest.mark.parametrize(
     ("config", "passes"),
     [
-        ("type: multi-pass\n", 2),
-        ("type: [pass-fail, multi-pass]\nlimits: {validation_passes: 5}\n", 5),
-        ("type: [interactive, multi-pass]\n", 2),
+        (f"{NEW}type: multi-pass\n", 2),
+        (f"{NEW}type: [pass-fail, multi-pass]\nlimits: {{validation_passes: 5}}\n", 5),
+        (f"{NEW}type: [interactive, multi-pass]\n", 2),
+        ("validation: custom multi-pass\nlimits: {validation_passes: 3}\n", 3),
+        ("validation: custom interactive multi-pass\n", 2),
     ],
 )
 def test_problems_of_several_passes(tmp_path: Path, config: str, passes: int) -> None:
-    files: dict[str, str | bytes | None] = {"problem.yaml": NEW + config, "output_validator/again.py": PYTHON}
+    folder = "output_validator" if NEW in config else "output_validators"
+    files: dict[str, str | bytes | None] = {"problem.yaml": config, f"{folder}/again.py": PYTHON}
     problem = read_package(write_package(tmp_path, files))
     assert isinstance(problem, StdioProblem | InteractiveProblem)
     assert problem.passes == passes
