@@ -221,7 +221,8 @@ def test_a_fork_bomb_is_held_and_the_session_can_be_used_on(shell: Shell) -> Non
     assert shell.write("still", b"here") == Done(1)
     assert shell.read("still") == b"here"
     # A shell of its own can always be started, and what it needs no process for works.
-    ended, stdout, _ = shell.run("echo alive; kill -9 -1")
+    # The bomb may have gone out by itself, its shells all refused another process: then there is nobody to kill.
+    ended, stdout, _ = shell.run("echo alive; kill -9 -1 || :")
     assert (ended.exit_code, stdout) == (0, b"alive\n")
     until = time.monotonic() + WITHIN_S
     while shell.run("ls > /dev/null")[0].exit_code != 0:
