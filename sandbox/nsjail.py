@@ -53,6 +53,11 @@ SCRATCH_INODES = 32768
 #: user namespace nobody may raise a priority. Where the host allows none, `nice` says so and goes on.
 NICE = -5
 
+#: Where the host runs out of memory its kernel takes a jail's processes first, however the grader itself is spared
+#: (systemd's OOMScoreAdjust): a grader that is lost takes more with it, and one at -1000 would have programs that
+#: cannot be killed for their memory.
+OOM_SCORE_ADJUSTMENT = 500
+
 #: The jail's hard limit on the stack, under which a program's is its memory limit. Not unlimited: that would turn the
 #: address space of everything in the jail upside down (legacy mmap layout).
 STACK_BYTES = 2**30
@@ -142,7 +147,10 @@ def command(
     options += ["--iface_no_lo", "--pass_fd", str(pass_fd), "--seccomp_policy", str(SECCOMP_POLICY)]
     spared = ["/usr/bin/prlimit", f"--core={core_bytes()}:{core_bytes()}"]
     nicely = ["/usr/bin/nice", "-n", str(NICE - os.getpriority(os.PRIO_PROCESS, 0))]
-    return [*spared, *nicely, binary(), *options, "--", *argv]
+    # Nobody may lower it; Kubernetes has it as high as 1000.
+    own = int(Path("/proc/self/oom_score_adj").read_text())
+    first = ["/usr/bin/choom", "-n", str(max(OOM_SCORE_ADJUSTMENT, own)), "--"]
+    return [*first, *spared, *nicely, binary(), *options, "--", *argv]
 
 
 def core_bytes() -> int:

@@ -156,6 +156,10 @@ def test_it_may_run_on_the_judges_core_only(report: Report, core: int) -> None:
     assert report["nice"] == 0
 
 
+def test_the_host_takes_its_memory_before_the_graders(report: Report) -> None:
+    assert report["oom_score_adjustment"] == 500
+
+
 def test_its_limits_are_hard(report: Report) -> None:
     limits = report["limits"]
     assert all(soft == hard for soft, hard in limits.values())

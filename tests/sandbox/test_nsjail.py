@@ -51,3 +51,18 @@ def test_the_folders_are_roots_own_whoever_made_them(before: str) -> None:
 def test_what_is_no_folder_is_refused_by_name(before: str) -> None:
     said = "jails need a folder there: remove what is in its place: '/tmp/nsjail.0.root'"
     assert held(before) == [f"[Errno 20] {said}"]
+
+
+@pytest.mark.jail
+@pytest.mark.parametrize("raised", [[], ["choom", "-n", "900", "--"]])
+def test_jails_are_taken_before_the_grader_however_likely_that_is_itself(raised: list[str]) -> None:
+    code = """
+import subprocess
+from sandbox import nsjail
+command = nsjail.command(["true"], host_uid=70000, pass_fd=0, scratch_bytes=2**20, mounts=())
+for first in [], command[: command.index(nsjail.binary())]:
+    subprocess.run([*first, "cat", "/proc/self/oom_score_adj"], check=True)
+"""
+    command = [*raised, sys.executable, "-c", code]
+    own, jails = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    assert int(jails) == max(int(own), 500)

@@ -69,6 +69,8 @@ except OSError:
     here["boot_command_line_of_warden"] = None
 
 here["cores"] = sorted(os.sched_getaffinity(0))
+with open("/proc/self/oom_score_adj") as file:
+    here["oom_score_adjustment"] = int(file.read())
 here["nice"] = os.getpriority(os.PRIO_PROCESS, 0)
 here["limits"] = {
     name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")
