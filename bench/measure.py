@@ -20,6 +20,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from pathlib import Path
 
 from rich import box
@@ -278,13 +279,14 @@ def _shown(value: Cell) -> str:
 
 
 def host() -> dict[str, Cell]:
-    """What figures depend on, the load before the benchmark included: they mean little on a busy machine."""
+    """When they are of and what figures depend on, the load before included: they mean little on a busy machine."""
     model = platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             model = line.partition(":")[2].strip()
             break
     return {
+        "on": date.today().isoformat(),
         "CPU": model,
         "cores": len(os.sched_getaffinity(0)),
         "Linux": platform.release(),
