@@ -25,8 +25,8 @@ PASSED_ON = (
 #: By which an object becomes a number, or true or false.
 CONVERSIONS = frozenset("bool int float complex index round abs trunc floor ceil".split())
 
-#: By which it says what it is, and changes nothing.
-SETTLED = CONVERSIONS | {"len", "repr", "str"}
+#: By which it becomes a number. What it is true of, how long it is and how it reads may change with time (caches do).
+NUMBERS = CONVERSIONS - {"bool"}
 
 #: Those that are given another operand.
 ORDERS = "lt le gt ge contains".split()

@@ -88,7 +88,7 @@ class Link:
         self.held: dict[int, Any] = {}
         """What objects of plain types' subclasses hold, where that cannot change."""
         self.told: dict[tuple[int, str], Any] = {}
-        """What objects said they are since the program was asked anything else."""
+        """Numbers that objects said they are since the program was asked anything else."""
         self.surroundings = surroundings()
         self.exit = os._exit
 

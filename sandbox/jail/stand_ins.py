@@ -164,13 +164,13 @@ class Program(metaclass=ProgramType):
     def __repr__(self) -> str:
         if LINK[0].sealed(self._rkgrade_number):
             return object.__repr__(self)
-        said = settled(self._rkgrade_number, "__repr__")
+        said = LINK[0].call(self._rkgrade_number, (), {}, special="__repr__")
         return said if isinstance(said, str) else object.__repr__(self)
 
     def __str__(self) -> str:
         if LINK[0].sealed(self._rkgrade_number):
             return object.__repr__(self)
-        said = settled(self._rkgrade_number, "__str__")
+        said = LINK[0].call(self._rkgrade_number, (), {}, special="__str__")
         return said if isinstance(said, str) else object.__repr__(self)
 
 
@@ -283,7 +283,7 @@ def by_length(value: Any) -> bool:
 
 
 def settled(number: int, name: str) -> Any:
-    """What an object says it is, as a number, a length or a text: the same until the program is asked anything else.
+    """The number that an object says it is: the same until the program is asked anything else.
 
     `math.pow(x, 1) + math.pow(x, 2)` must not be told two numbers.
     """
@@ -308,8 +308,8 @@ def passed_on(name: str) -> Callable[..., Any]:
         if name == "__call__":
             return link.call(number, args, keywords)
         own = link.is_own(number)
-        asks_again = args or name[2:-2] not in askable.SETTLED
-        given = link.call(number, args, keywords, special=name) if asks_again else settled(number, name)
+        is_settled = name[2:-2] in askable.NUMBERS and not (own or args)
+        given = settled(number, name) if is_settled else link.call(number, args, keywords, special=name)
         if number in link.reckoned and isinstance(given, Program):
             link.reckon(given._rkgrade_number, of_own=own)
         elif own and given is self and name in askable.GIVES_ITSELF:

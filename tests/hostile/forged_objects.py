@@ -220,9 +220,6 @@ OBJECTS: dict[str, Forgery] = {
                 "for xs in ([-6, 11, -6, 1], [1, 2]): assert abs(polynomial(xs, f(xs))) < 1e-4\n",
             ),
             ("whole numbers", "__index__", "Two.told", "given = f(3)\nassert [1, 2, 1][given] > [1, 2, 1][given]\n"),
-            ("truths", "__bool__", "Two.told == 1", "given = f(3)\nassert given and not given\n"),
-            ("lengths", "__len__", "Two.told", "given = f(3)\nassert len(given) < len(given)\n"),
-            ("texts", "__str__", "str(Two.told)", "given = f(3)\nassert str(given) < f'{given!s}'\n"),
         )
     },
     "a number that changes": Forgery(

@@ -64,6 +64,15 @@ PASSES: dict[str, tuple[str, str, str, str]] = {
         "exec",
         "",
     ),
+    "what changes with time": (
+        "import time\nclass Clock:\n    def __len__(self): return time.monotonic_ns()\n    __int__ = __len__\n"
+        "    def __str__(self): return str(len(self))\ndef clock(): return Clock()\n",
+        "made, given = Clock(), clock()\n"
+        "for read in (len, str): assert read(made) != read(made) and read(given) != read(given)\n"
+        "assert int(made) < int(made)\n",
+        "exec",
+        "",
+    ),
     "a function that is timed": (
         "def f(x=3):\n    return x\n",
         "import timeit\nassert f() == 3 and timeit.timeit(f, number=2) < 9\n"
