@@ -15,6 +15,13 @@ from service.errors import QueueFull, Unavailable
 _MOST_BYTES = 256 * 2**20
 
 
+def room_beyond(limit: int) -> int:
+    """How many more may wait of clients of whom nothing waits yet: one that fills the line, and asks again and again,
+    keeps nobody else out of it.
+    """
+    return max(1, limit // 8)
+
+
 class Admission:
     def __init__(
         self,
@@ -40,9 +47,11 @@ class Admission:
         self._quiet = asyncio.Event()
         self.draining = False
 
-    def check(self, request_bytes: int) -> None:
-        """Whether one more piece of work may come. Raises QueueFull, Unavailable while draining."""
-        self._check(self._waiting())
+    def check(self, request_bytes: int, *, newcomer: bool) -> None:
+        """Whether one more piece of work may come. `newcomer`: nothing of its client's waits. Raises QueueFull,
+        Unavailable while draining.
+        """
+        self._check(self._waiting(), beyond=room_beyond(self._limit) if newcomer else 0)
         self.check_room(request_bytes)
 
     def check_room(self, request_bytes: int) -> None:
@@ -96,7 +105,7 @@ class Admission:
         if self.draining:
             raise Unavailable("the service is shutting down and takes no new work")
 
-    def _check(self, waiting: int) -> None:
+    def _check(self, waiting: int, *, beyond: int = 0) -> None:
         self.refuse_while_draining()
-        if waiting >= self._limit:
+        if waiting >= self._limit + beyond:
             raise QueueFull(f"{waiting} grades are waiting, as many as may", retry_after_s=self._retry_after_s())

@@ -229,7 +229,7 @@ class LocalEngine:
     def _enqueue(self, work: Work, *, admitted: bool, priority: Priority | None = None) -> Pending:
         """Raises QueueFull, Unavailable."""
         if not admitted:
-            self._admission.check(work.request_bytes)
+            self._admission.check(work.request_bytes, newcomer=not self._queue.holds(work.client))
         elif self._closed:
             raise shut_down()
         pending = Pending(

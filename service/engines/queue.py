@@ -78,6 +78,10 @@ class Queue:
         """Whether work of that id waits."""
         return any(pending.work.id == identifier for pending in self._waiting())
 
+    def holds(self, client: str) -> bool:
+        """Whether anything of that client's waits, batches aside."""
+        return any(client in line.clients for name, line in self._lines.items() if name is not Priority.BATCH)
+
     @property
     def age_s(self) -> float:
         """How long the longest-waiting one has waited."""

@@ -19,9 +19,9 @@ from service.metrics import Metrics
 from service.stores.problems import ProblemStore
 
 
-def job(chars: int, *, deadline_s: float | None = None) -> Job:
+def job(chars: int, *, deadline_s: float | None = None, client: str = "") -> Job:
     request = GradeRequest(problem="sha256:" + 64 * "0", language="python", source="x" * chars)
-    return Job(request, 0.0, keep_s=60, deadline_s=deadline_s)
+    return Job(request, 0.0, keep_s=60, deadline_s=deadline_s, client=client)
 
 
 def unheard(summary: Summary) -> None:
@@ -59,6 +59,22 @@ def on_an_engine(tmp_path: Path, act: Callable[[LocalEngine], Awaitable[None]]) 
             await engine.close()
 
     asyncio.run(run())
+
+
+def test_a_client_that_fills_the_line_keeps_nobody_else_out_of_it(tmp_path: Path) -> None:
+    async def act(engine: LocalEngine) -> None:
+        for _ in range(100):
+            assert await taken(engine, job(1, client="many"))
+            await asyncio.sleep(0)
+        came = []
+        for client in ("many", "one", "one", *map(str, range(20))):
+            came.append(await taken(engine, job(1, client=client)))
+            await asyncio.sleep(0)
+        assert came[:3] == [False, True, False]
+        # Nor do names without end make it longer than by an eighth.
+        assert sum(came) == 12
+
+    on_an_engine(tmp_path, act)
 
 
 def test_requests_that_wait_take_no_more_memory_than_they_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +121,7 @@ def test_a_batch_counts_with_all_its_requests_for_as_long_as_it_is_there(
 def test_what_runs_in_its_place_does_not_wait() -> None:
     places = Admission(1, waiting=lambda: 0, waiting_bytes=lambda: 0, workers=lambda: 2, retry_after_s=lambda: 1)
     with places.place(1), places.place(1), places.place(1):
-        places.check(1)
+        places.check(1, newcomer=False)
         with pytest.raises(QueueFull), places.place(1):
             pass
 

@@ -22,6 +22,7 @@ from rq.results import Result
 from rq.serializers import JSONSerializer
 
 from sandbox.verdicts import Verdict
+from service.engines.admission import room_beyond
 from service.engines.answers import Failed, to_frame
 from service.engines.frames import Frame
 from service.engines.rq.offers import Offer
@@ -173,6 +174,7 @@ class Broker:
             record.id,
             record.client,
             -1 if most_waiting is None else most_waiting,
+            0 if most_waiting is None else room_beyond(most_waiting),
             "" if record.deadline_s is None else record.deadline_s,
             MOST_LINE_BYTES,
             MOST_KEPT_BYTES,

@@ -134,6 +134,11 @@ def test_no_more_wait_than_may_and_idle_workers_count_for_nothing_waiting(redis:
         full = await broker.enqueue(job(), most_waiting=1)
         assert isinstance(full, Full)
         assert (full.waiting, full.workers) == (3, 2)
+        # One that fills the line keeps nobody else out of it; nor do many.
+        assert await broker.enqueue(job("late", client="two"), most_waiting=1) is None
+        for client in ("two", "three"):
+            assert isinstance(await broker.enqueue(job(client=client), most_waiting=1), Full)
+        await broker.cancel("late")
         # What holds a place of its own comes all the same.
         assert await broker.enqueue(job(priority=Priority.BATCH), most_waiting=None) is None
         state = await broker.state("api")
