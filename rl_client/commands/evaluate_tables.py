@@ -74,10 +74,11 @@ def totals(report: Report) -> Iterator[str]:
         prompt, completion = (
             "?" if count is None else f"{count:,}" for count in (costs.prompt_tokens, costs.completion_tokens)
         )
-        yield f"{costs.requests:,} requests in {costs.sampling_s:,.1f} s: {prompt} tokens read, {completion} written"
+        taken = f"{costs.requests:,} requests of {costs.sampling_s:,.1f} s in all"
+        yield f"{taken}: {prompt} tokens read, {completion} written"
     if costs.calls:
         yield f"{costs.turns:,} turns, {costs.calls:,} calls of tools"
-    yield f"grading took {costs.grading_s:,.1f} s"
+    yield f"grades took {costs.grading_s:,.1f} s in all, of which some was waiting for workers"
 
 
 def shown(rate: Estimate) -> str:

@@ -100,9 +100,12 @@ def _command(reader: Reader) -> Callable[..., None]:
         points = _points(at or (), checkpoints or (), serve)
         told: list[tuple[Rows, Wanted]] = []
         evaluation = command_of(reader, lambda rows, wanted, _: told.append((rows, wanted)))
+        run = rest.pop("run", None)
         for point in points:
+            # Seeds of its own, whatever its server calls it: samples of two checkpoints are taken for independent.
+            seeds = point.name if run is None else f"{run} {point.name}"
             # Where a server will be is known when it is started.
-            evaluation(out=out / point.name, server=point.url or "http://127.0.0.1", **rest)
+            evaluation(out=out / point.name, server=point.url or "http://127.0.0.1", run=seeds, **rest)
         kept = f"what was done is kept in {out}, and the same command goes on"
         skips = 0
         with interruptible(f"ended; {kept}"):

@@ -161,7 +161,8 @@ def report_of(
 
 def words_of(gain: Estimate, budget: int) -> str:
     """What the gain's interval says."""
-    points, low, high = (100 * value for value in (gain.mean, gain.low, gain.high) if value is not None)
+    # Nothing is +0.0, of either sign.
+    points, low, high = (100 * value + 0.0 for value in (gain.mean, gain.low, gain.high) if value is not None)
     interval = f"{points:+.1f} points of pass@{budget}, between {low:+.1f} and {high:+.1f}"
     if low > 0:
         return f"the pool covers more than the best single checkpoint: {interval}"

@@ -95,9 +95,12 @@ class ModelServer:
     ) -> None:
         await self._client.aclose()
 
-    async def models(self) -> tuple[str, ...]:
-        """The names of the models that it has; none where it does not say. Raises ServerError."""
-        answer = await self._answer("GET", "/models", None)
+    async def models(self, patience_s: float | None = None) -> tuple[str, ...]:
+        """The names of the models that it has; none where it does not say. `patience_s`: other than usual.
+
+        Raises ServerError.
+        """
+        answer = await self._answer("GET", "/models", None, patience_s)
         if answer.status_code in (404, 405):
             return ()
         content = self._content(answer)
@@ -147,9 +150,12 @@ class ModelServer:
             sendable(reason) if isinstance(reason, str) else None,
         )
 
-    async def _answer(self, method: str, path: str, body: Mapping[str, Any] | None) -> httpx.Response:
+    async def _answer(
+        self, method: str, path: str, body: Mapping[str, Any] | None, patience_s: float | None = None
+    ) -> httpx.Response:
         """The first answer that is no "ask again". Raises ServerUnreachable."""
-        patience = Patience(self._patience_s)
+        patience_s = self._patience_s if patience_s is None else patience_s
+        patience = Patience(patience_s)
         while True:
             asked_s = None
             try:
@@ -165,7 +171,7 @@ class ModelServer:
             wait_s = patience.wait_s(asked_s)
             if wait_s is None:
                 raise ServerUnreachable(
-                    f"the model's server at {self.url} did not take {path} for {self._patience_s:g} s: {trouble}"
+                    f"the model's server at {self.url} did not take {path} for {patience_s:g} s: {trouble}"
                 )
             if time.monotonic() - self._told_at_s >= _TOLD_EVERY_S:
                 self._told_at_s = time.monotonic()

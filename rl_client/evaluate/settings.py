@@ -108,6 +108,15 @@ class Manifest(_Settings):
         except OSError as error:
             raise DatasetError(path, error.strerror or str(error)) from error
 
+    @staticmethod
+    def model_in(folder: Path) -> str | None:
+        """The model that a folder's samples are of; None where its manifest names none."""
+        try:
+            source = Manifest.model_validate_json((folder / MANIFEST).read_bytes()).source
+        except (OSError, ValidationError):
+            return None
+        return source.model if isinstance(source, Sampling) else None
+
     def _compare(self, path: Path) -> None:
         try:
             there = Manifest.model_validate_json(path.read_bytes())

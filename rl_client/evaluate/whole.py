@@ -18,7 +18,7 @@ from rl_client.datasets.importing import Candidate
 from rl_client.datasets.outputs import Output
 from rl_client.evaluate import run
 from rl_client.evaluate.completions import Completions, hash_of
-from rl_client.evaluate.errors import BadOption
+from rl_client.evaluate.errors import BadOption, ServerUnreachable
 from rl_client.evaluate.exports import write_evalplus, write_livecodebench
 from rl_client.evaluate.grading import Judge
 from rl_client.evaluate.report import Report, check_ks, report_of
@@ -107,7 +107,7 @@ async def evaluate(wanted: Wanted, candidates: Iterable[Candidate], watcher: Wat
             )
         manifest = Manifest(
             language=language,
-            source=await _source(wanted.source, server),
+            source=await _source(wanted.source, server, wanted.folder),
             grading=wanted.grading,
             samples=wanted.source.samples if isinstance(wanted.source, Server) else None,
         )
@@ -146,14 +146,21 @@ def _language(name: str, ids: dict[str, str]) -> tuple[str, set[str]]:
     return found, {one for one, id in ids.items() if id == found}
 
 
-async def _source(source: Server | Path, server: ModelServer | None) -> Sampling | Given:
+async def _source(source: Server | Path, server: ModelServer | None, folder: Path) -> Sampling | Given:
     """Raises DatasetError of a file, ServerError, and BadOption where a server has several models, or does not say."""
     if isinstance(source, Path):
         return Given(completions=hash_of(source))
     if source.model is not None:
         return source.sampling(source.model)
     assert server is not None
-    models = await server.models()
+    begun = Manifest.model_in(folder)
+    try:
+        models = await server.models(None if begun is None else 0)
+    except ServerUnreachable:
+        if begun is None:
+            raise
+        # What is sampled already can be graded without it; for the rest it is waited for, and asked what it has.
+        return source.sampling(begun)
     if len(models) != 1:
         known = f"the server has {', '.join(models)}" if models else "the server does not say which it has"
         raise BadOption(f"--model: {known}: say which")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,8 +115,9 @@ def _module(path: Path, config: Mapping[str, Any], name: str, pair: Mapping[str,
         reason = f"{name}: A is {a.shape}, B is {b.shape}, and {ADAPTER_CONFIG} tells of rank {told}"
         raise BadCheckpoint(path / ADAPTER, reason)
     alpha = _of_pattern(path, config, "alpha_pattern", name, "lora_alpha")
-    if not isinstance(alpha, int | float) or not math.isfinite(alpha):
-        raise BadCheckpoint(path / ADAPTER_CONFIG, f"lora_alpha: {alpha!r} is no number")
+    # As whole numbers JSON has larger ones than there are floats.
+    if not isinstance(alpha, int | float) or not abs(alpha) <= sys.float_info.max:
+        raise BadCheckpoint(path / ADAPTER_CONFIG, f"lora_alpha: {str(alpha)[:40]!r} is no number that can be used")
     return Module(a, b, alpha / (math.sqrt(rank) if config.get("use_rslora") else rank))
 
 

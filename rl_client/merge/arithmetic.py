@@ -146,8 +146,9 @@ class Piece:
 
     def _add(self, coefficients: Sequence[float], target: NDArray[Any]) -> None:
         total, term, kind = self.wide(-2), self.wide(-1), widest(self._dtype)
-        (number, value), *others = [(number, kind(value)) for number, value in enumerate(coefficients) if value]
+        # Weights beyond fp32 are infinite in it; what comes of them is counted.
         with np.errstate(over="ignore", invalid="ignore"):
+            (number, value), *others = [(number, kind(value)) for number, value in enumerate(coefficients) if value]
             np.multiply(self.wide(number), value, out=total)
             for number, value in others:
                 np.multiply(self.wide(number), value, out=term)

@@ -112,6 +112,10 @@ def read_head(path: Path) -> Head:
 
 
 def _tensor(path: Path, name: str, entry: Any, begin: int) -> Tensor:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise BadCheckpoint(path, f"tensor {name!a}: has a name with half of a surrogate pair") from None
     match entry:
         case {"dtype": str(dtype), "shape": list(shape), "data_offsets": [int(first), int(last)]}:
             pass

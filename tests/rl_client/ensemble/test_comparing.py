@@ -82,6 +82,7 @@ def test_checkpoints_that_solve_other_problems_gain_and_worse_ones_lose() -> Non
             assert (best.allocation, set(best.chosen)) == ((9, 0, 0), {0})
             assert best.gain == Estimate(0, 0, 0, 300)
     assert "not shown to cover more" in words_of(Estimate(0.01, -0.01, 0.02, 9), 5)
+    assert "nor less: +0.0 points" in words_of(Estimate(-0.0, -0.01, 0.02, 9), 5)
     assert words_of(Estimate(0.033, 0.01, 0.05, 9), 250) == (
         "the pool covers more than the best single checkpoint: +3.3 points of pass@250, between +1.0 and +5.0"
     )

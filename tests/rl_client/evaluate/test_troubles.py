@@ -132,8 +132,10 @@ def test_a_server_that_dies_ends_it_with_a_word_and_a_rerun_goes_on(tmp_path: Pa
     # All is there: a rerun needs no server.
     file, url = tmp_path / "rows.jsonl", "http://127.0.0.1:9/v1"
     with answering(reply) as at:
-        command = ("problems", file, "--out", tmp_path / "out", "--url", at, "--samples", 2, "--model", "m")
+        command = ("problems", file, "--out", tmp_path / "out", "--url", at, "--samples", 2)
         assert rkgrade(*command, "--server", url).exit_code == 0
+        more = rkgrade(*command[:-1], 3, "--server", url, "--patience", 0.3)
+        assert (more.exit_code, "did not take /models for 0.3 s" in more.stderr) == (3, True)
 
 
 def test_faults_of_the_grader_are_tried_again_and_are_no_failures(tmp_path: Path) -> None:

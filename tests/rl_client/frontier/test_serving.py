@@ -16,7 +16,7 @@ import pytest
 from rl_client.evaluate.errors import BadOption
 from rl_client.frontier.serving import command_of
 from tests.rl_client.answering import answering
-from tests.rl_client.evaluate.models import NONE, RIGHT, SLOW, WRONG, Model, report, row, write
+from tests.rl_client.evaluate.models import NONE, RIGHT, SLOW, WRONG, Model, lines, report, row, write
 from tests.rl_client.frontier.test_drawing import rkgrade
 from tests.serving import RKGRADE, Server
 
@@ -82,6 +82,9 @@ def test_a_server_that_dies_is_told_of_and_a_rerun_goes_on_from_there(tmp_path: 
     assert [len(served(one)) for one in (low, between, high)] == [1, 2, 1]
     assert [len((one / "asked").read_text().split()) for one in (low, between, high)] == [4, 4, 4]
     assert running(between) + running(high) == []
+    # Each has seeds of its own, though their servers all call the model the same.
+    seeds = [[one["seed"] for one in lines(out / name / "generations.jsonl")] for name in ("alpha=0", "high", "other")]
+    assert len(set().union(*seeds)) == sum(len(set(one)) for one in seeds)
     rates = [report(out / name).strata[0].categories for name in ("alpha=0", "alpha=0.5", "high", "other")]
     assert [{name: rate.mean for name, rate in one.items() if rate.mean} for one in rates] == [
         {"correct": 0.5, "optimization_failure": 0.5},

@@ -191,6 +191,7 @@ def test_three_adapters_with_weights_of_any_sum(tmp_path: Path, two: list[Path])
         {"init_lora_weights": "pissa"},
         {"layer_replication": [[0, 1]]},
         {"lora_alpha": "many"},
+        {"lora_alpha": 10**400},
         {"rank_pattern": ["q"]},
         {"alpha_pattern": {"(": 1}},
     ],

@@ -75,6 +75,7 @@ ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
         ({"x": ENTRY, "y": ENTRY}, "tensor y does not begin where the one before it ends"),
         ({"x": ENTRY | {"data_offsets": [8, 16]}}, "tensor x does not begin"),
         ({"x": ENTRY, "__metadata__": {"format": 3}}, "__metadata__ is no object of strings"),
+        ({"\ud800": ENTRY}, r"tensor '\\ud800': has a name with half of a surrogate pair"),
     ],
 )
 def test_a_head_that_is_none_is_refused_with_the_tensor_at_fault(tmp_path: Path, head: Any, reason: str) -> None:

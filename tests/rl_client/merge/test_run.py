@@ -176,10 +176,12 @@ def test_overflow_is_counted_for_each_alpha(tmp_path: Path) -> None:
     one, other = tensors(1, np.float16), tensors(2, np.float16)
     one["norm"][:2], other["norm"][:2] = -60000, 60000
     low, high = write(tmp_path / "low", one), write(tmp_path / "high", other)
-    inside, outside = average(tmp_path / "out", [low, high], 0.5, 1.5)
+    # The last is infinite in fp32.
+    inside, outside, far = average(tmp_path / "out", [low, high], 0.5, 1.5, 1e39)
     assert record(inside.path).not_finite == {}
     (counts,) = record(outside.path).not_finite.values()
     assert (counts.nan, counts.infinite, counts.overflow) == (0, 2, 2)
+    assert record(far.path).not_finite.keys() >= {"norm"}
 
 
 PEAK = """
