@@ -1,0 +1,186 @@
+"""The stages of the miniature, one after the other: each is a program, and is begun unless it is done.
+
+    examples, SFT, GRPO under R_2, R_4 and R_inf, averages of the first and the last, frontier, ensemble, report
+
+A stage that was ended in its middle goes on: trainers from their last checkpoint, `rkgrade`'s commands as they always
+do. What it prints is in `NAME.log`, and the seconds that it took are in `done/NAME`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+RKGRADE = Path(sys.executable).with_name("rkgrade")
+REWARDS = {"r_2": "r_k:2", "r_4": "r_k:4", "r_inf": "r_inf"}
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much of everything."""
+
+    examples: int
+    training: int
+    held_out: int
+    """Problems; so is `training`."""
+    sft: tuple[str, ...]
+    grpo: tuple[str, ...]
+    samples: int
+    """Of each problem, of each checkpoint."""
+    alphas: tuple[str, ...]
+    others: tuple[str, ...]
+    """Checkpoints that are evaluated beside the averages."""
+
+
+WHOLE = Size(
+    20_000, 96, 48, ("--steps", "500"), ("--steps", "30"), 16,
+    ("-1", "-0.5", "0", "0.25", "0.5", "0.75", "1", "1.5", "2"), ("sft", "r_4"),
+)  # fmt: skip
+#: Of everything so little that it shows no more than that it runs.
+QUICK = Size(
+    4_000, 8, 6, ("--steps", "120", "--width", "64"), ("--steps", "2", "--batch", "16"), 4,
+    ("-0.5", "0", "0.5", "1", "1.5"), ("r_4",),
+)  # fmt: skip
+
+
+class Failed(Exception):
+    """A stage has, and what its log ends with."""
+
+
+class Stages:
+    """What is done in a folder, and what is not."""
+
+    def __init__(self, folder: Path, lock: int) -> None:
+        self._folder, self._lock = folder, lock
+        self._done = folder / "done"
+        self._done.mkdir(exist_ok=True)
+        # Threads that spin while they wait for each other take a busy machine's time from everything else.
+        self._environment = os.environ | {
+            "OMP_WAIT_POLICY": "passive", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf"),
+            "HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "PYTHONPATH": str(HERE.parents[1]), "RKGRADE_PATIENCE_S": "300",
+        }  # fmt: skip
+
+    def run(self, name: str, *command: str | Path, threads: int | None = None) -> None:
+        """Unless it is done. `threads`: of torch's, else one a core. Raises Failed."""
+        if (self._done / name).exists():
+            return
+        print(name, flush=True)
+        begun_s = time.monotonic()
+        log = self._folder / f"{name}.log"
+        process = self.start(command, log, threads)
+        try:
+            if process.wait():
+                raise Failed(f"{name} has failed:\n{log.read_text(errors='replace')[-3000:]}")
+        finally:
+            end(process)
+        (self._done / name).write_text(f"{time.monotonic() - begun_s:.0f}\n")
+
+    def start(self, command: Sequence[str | Path], log: Path, threads: int | None = None) -> subprocess.Popen[bytes]:
+        """It holds the folder's lock for as long as it runs, also where this program is killed."""
+        environment = self._environment | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
+        with log.open("wb") as file:
+            return subprocess.Popen(
+                command, cwd=self._folder, env=environment, stdin=subprocess.DEVNULL, stdout=file,
+                stderr=subprocess.STDOUT, pass_fds=(self._lock,),
+            )  # fmt: skip
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+    process.wait()
+
+
+@contextmanager
+def grader(stages: Stages, folder: Path) -> Iterator[str]:
+    """One at a free port; its address. Raises Failed."""
+    log = folder / "grader.log"
+    process = stages.start(
+        [RKGRADE, "serve", "--port", "0", "--languages", "python", "--data-dir", folder / "grader"], log
+    )
+    try:
+        while not (ready := re.search(r"serves on (\S+)[^\0]*\bready", log.read_text())):
+            if process.poll() is not None:
+                raise Failed(f"the grader has ended:\n{log.read_text()[-3000:]}")
+            time.sleep(0.1)
+        yield ready[1]
+    finally:
+        end(process)
+
+
+def run(folder: Path, size: Size, trainer: str, lock: int) -> None:
+    """All of it, in an order in which each has what it needs. Raises Failed."""
+    stages = Stages(folder, lock)
+    averages = [f"merged/alpha={alpha}" for alpha in size.alphas]
+    with grader(stages, folder) as url:
+        stages.run(
+            "prepare", sys.executable, HERE / "prepare.py", "data", "--examples", str(size.examples),
+            "--training", str(size.training), "--held-out", str(size.held_out),
+        )  # fmt: skip
+        stages.run(
+            "import", RKGRADE, "import", "problems", "data/training.jsonl", "--to", url, "--map", "data/map.jsonl"
+        )
+        stages.run("sft", trainer, HERE / "sft.py", "data/sft.jsonl", "sft", *size.sft)
+        for name, reward in REWARDS.items():
+            stages.run(
+                name, trainer, HERE / "grpo.py", "sft", "data/training.jsonl", "data/map.jsonl", name,
+                "--reward", reward, "--url", url, *size.grpo,
+            )  # fmt: skip
+        stages.run(
+            "merge", RKGRADE, "merge", "r_2", "r_inf", "--out", "merged",
+            *(f"--alpha={alpha}" for alpha in size.alphas),
+        )  # fmt: skip
+        stages.run(
+            "frontier", RKGRADE, "frontier", "problems", "data/held-out.jsonl", "--out", "line", "--url", url,
+            "--serve", f"{trainer} {HERE / 'serve.py'} {{checkpoint}} {{port}}",
+            *(part for one in (*size.others, *averages) for part in ("--checkpoint", one)),
+            "--api", "completions", "--template", "statement", "--top-p", "1", "--max-tokens", "112",
+            "--samples", str(size.samples), "--chunk", str(size.samples), threads=1,
+        )  # fmt: skip
+    stages.run(
+        "ensemble", RKGRADE, "ensemble", *(f"line/alpha={alpha}" for alpha in size.alphas), "--json", "ensemble.json"
+    )
+    stages.run("report", sys.executable, HERE / "report.py", ".", "report.md")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="The paper in miniature: begun again, it goes on.")
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("var/miniature"), help="for all that it makes")
+    parser.add_argument("--quick", action="store_true", help="three minutes, which show no more than that it runs")
+    given = parser.parse_args()
+    trainer = os.environ.get("MINIATURE_PYTHON")
+    if not trainer:
+        parser.error("MINIATURE_PYTHON names no interpreter that has TRL: `run` makes one")
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    folder = given.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"{folder}: another run works there, or what a killed one has left", file=sys.stderr)
+        return 1
+    try:
+        run(folder, QUICK if given.quick else WHOLE, trainer, lock)
+    except Failed as error:
+        print(f"{error}\nWhat was done is kept in {folder}, and the same command goes on.", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print(folder / "report.md")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""The paper in miniature (`examples/miniature`): its quick version, ended in its middle and begun again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from rl_client.ensemble.report import Report
+from tests.rl_client.trainers.trl_python import trl_python
+from tests.rl_client.trainers.venvs import ROOT
+from tests.serving import poll
+
+MINIATURE = ROOT / "examples" / "miniature"
+
+
+def test_problems_are_of_one_part_and_their_programs_agree(tmp_path: Path) -> None:
+    sizes = ("--examples", "50", "--training", "210", "--held-out", "40")
+    # All shapes there are; it raises where a fast program does not print what the slow one does.
+    subprocess.run([sys.executable, MINIATURE / "prepare.py", tmp_path, *sizes], check=True)
+    shapes = {
+        name: {json.loads(line)["key"].rstrip("-0123456789") for line in (tmp_path / name).read_text().splitlines()}
+        for name in ("training.jsonl", "held-out.jsonl")
+    }
+    assert (len(shapes["training.jsonl"]), len(shapes["held-out.jsonl"])) == (210, 40)
+    assert not shapes["training.jsonl"] & shapes["held-out.jsonl"]
+
+
+@pytest.mark.jail
+@pytest.mark.trainer
+@pytest.mark.timeout(1800)
+def test_all_stages_end_to_end() -> None:
+    environment = os.environ | {"MINIATURE_PYTHON": str(trl_python())}
+    # Not below pytest's, which is closed to the users of cells.
+    with TemporaryDirectory(prefix="rkgrade-tests-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        command = [sys.executable, MINIATURE / "stages.py", "--quick", folder]
+
+        with subprocess.Popen(command, env=environment) as ended:
+            begun = folder / "r_2.log"
+            poll(lambda: ended.poll() is not None or begun.exists(), 600, "the stage behind SFT has begun")
+            ended.send_signal(signal.SIGTERM)
+            assert ended.wait(60) == 128 + signal.SIGTERM
+        first = (folder / "done" / "sft").stat().st_mtime_ns
+        assert not (folder / "done" / "r_2").exists()
+
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200, check=False)
+        assert done.returncode == 0, done.stderr
+        assert (folder / "done" / "sft").stat().st_mtime_ns == first
+        ensemble = Report.model_validate_json((folder / "ensemble.json").read_bytes())
+        assert [one.alpha for one in ensemble.members] == [-0.5, 0, 0.5, 1, 1.5]
+        assert (ensemble.problems, ensemble.budget) == (6, 4)
+        claims = [line for line in (folder / "report.md").read_text().splitlines() if "| **" in line]
+        assert len(claims) == 6
+        assert (folder / "line" / "frontier.html").exists()
