@@ -34,20 +34,29 @@ def can_change(value: Any) -> bool:
     return type(value) in CHANGEABLE or (numpy is not None and type(value) is numpy.ndarray)
 
 
+#: Keys that are looked up without asking a program whether they are equal.
+_PLAIN_KEYS = frozenset({str, int, float, bool, bytes, type(None)})
+
+
 def restore(here: Any, there: Any) -> None:
-    """Make data what there is of them on the other side; lists in lists stay the same lists where they can."""
+    """Make data what there is of them on the other side; what they hold stays the same lists, dicts and sets where it
+    can, since somebody may hold one of these, too.
+    """
     if here is there or type(here) is not type(there):
         return
     if type(here) is list:
-        if len(here) == len(there):
-            for index, (old, new) in enumerate(zip(here, there, strict=True)):
-                if type(old) in (list, dict, set) and type(old) is type(new):
-                    restore(old, new)
-                else:
-                    here[index] = new
-        else:
-            here[:] = there
-    elif isinstance(here, (dict, set)):
+        here[:] = [*map(_restored, here, there), *there[len(here) :]]
+    elif type(here) is tuple:
+        for old, new in zip(here, there, strict=False):
+            _restored(old, new)
+    elif isinstance(here, dict):
+        now = {
+            key: _restored(here[key], new) if type(key) in _PLAIN_KEYS and key in here else new
+            for key, new in there.items()
+        }
+        here.clear()
+        here.update(now)
+    elif isinstance(here, set):
         here.clear()
         here.update(there)
     elif isinstance(here, (bytearray, collections.deque)):
@@ -55,3 +64,15 @@ def restore(here: Any, there: Any) -> None:
         here.extend(there)
     elif (numpy := sys.modules.get("numpy")) is not None and type(here) is numpy.ndarray and here.shape == there.shape:
         here[...] = there
+
+
+def _restored(old: Any, new: Any) -> Any:
+    """What now is in the place of the old."""
+    if type(old) is not type(new):
+        return new
+    if type(old) in (list, dict, set):
+        restore(old, new)
+        return old
+    if type(old) is tuple and len(old) == len(new):
+        return tuple(map(_restored, old, new))
+    return new

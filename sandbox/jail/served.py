@@ -256,7 +256,7 @@ class Server:
                 *((index, asked["args"][index], one) for index, one in enumerate(args)),
                 *((name, asked["keywords"][name], one) for name, one in keywords.items()),
             ]
-            if can_change(before)
+            if (can_change(before) or (isinstance(before, dict) and "tuple" in before))
             and (after := crossing.encode(now, self.special, crossing.MAX_CHANGED_DEPTH)) != before
         }
         return reply | {"changed": changed} if changed else reply

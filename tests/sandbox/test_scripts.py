@@ -45,6 +45,18 @@ PASSES: dict[str, tuple[str, str, str, str]] = {
         "exec",
         "",
     ),
+    "what arguments hold, which others hold too": (
+        "def f(x):\n    x[0].append(1)\n    return len(x)\n"
+        "def g(x):\n    x['a'].append(1)\n    x['b'] = 2\n"
+        "def h(x):\n    x[0].append(1)\n    x.append(3)\n",
+        "t = ([], ([], 2))\nassert f(t) == 2 and t == ([1], ([], 2))\nassert f(x=t) == 2 and t[0] == [1, 1]\n"
+        "assert f(t[1]) == 2 and t[1] == ([1], 2)\n"
+        "d = {'a': []}\na = d['a']\ng(d)\nassert a == [1] and a is d['a'] and d == {'a': [1], 'b': 2}\n"
+        "x = [[], (7, [])]\nrow, held = x[0], x[1][1]\nh(x)\n"
+        "assert row == [1] and row is x[0] and held is x[1][1] and x == [[1], (7, []), 3]\n",
+        "exec",
+        "",
+    ),
     "arrays": (
         "import numpy as np\ndef f(a):\n    return a * 2\ndef total(a):\n    return a.sum()\n"
         "def doubled(a):\n    a *= 2\n    return a\n",
