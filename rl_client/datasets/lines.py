@@ -7,6 +7,7 @@ The line that a killed process left half written is cut off when the file is ope
 from __future__ import annotations
 
 import fcntl
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -49,12 +50,17 @@ class Lines:
         self._file.close()
 
     def add(self, *lines: bytes) -> None:
-        """Add lines, which hold no line end, at once."""
+        """Add lines, which hold no line end, at once; none of them where the disk has not room for all."""
+        # Past the file's buffer, which would keep what could not be written, and try it again when the file is closed.
+        fd = self._file.fileno()
+        start = end = os.fstat(fd).st_size
+        left = memoryview(b"".join(line + b"\n" for line in lines))
         try:
-            start = self._file.seek(0, 2)
-            self._file.write(b"".join(line + b"\n" for line in lines))
-            self._file.flush()
+            while left:
+                written = os.pwrite(fd, left, end)
+                left, end = left[written:], end + written
         except OSError as error:
+            os.ftruncate(fd, start)
             raise self._error(error.strerror or str(error)) from error
         for line in lines:
             self._note(line, start)
