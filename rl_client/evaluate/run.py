@@ -82,6 +82,7 @@ class Evaluation:
         self._fits = False
         """Whether the model has had room for a prompt."""
         self._held: list[Generation] = []
+        self._refused: dict[str, str] = {}
         self._kept: list[tuple[Task, int]] = []
         """What was sampled, and is not on its way to the grader yet."""
         self.tasks: dict[str, Task] = {}
@@ -215,7 +216,7 @@ class Evaluation:
         assert isinstance(source, Sampling)
         assert server is not None
         if source.setting == "reasoning":
-            return lambda chunk: sample(server, source, chunk, self._keep)
+            return lambda chunk: sample(server, source, chunk, self._keep, self._refused)
         conversations = Conversations(server, self._stage.grader, source, self._manifest.language)
 
         async def sampled(chunk: Chunk) -> None:

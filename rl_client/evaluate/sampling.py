@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,22 +49,30 @@ def fields_of(settings: Sampling, seed: int) -> dict[str, Any]:
 
 
 async def sample(
-    server: ModelServer, settings: Sampling, chunk: Chunk, keep: Callable[[Sequence[Generation]], None]
+    server: ModelServer,
+    settings: Sampling,
+    chunk: Chunk,
+    keep: Callable[[Sequence[Generation]], None],
+    refused: MutableMapping[str, str],
 ) -> None:
     """Have a chunk sampled, each request's samples kept as they come: some servers give fewer than are asked for.
 
-    Raises ServerError.
+    `refused`: by its task what was said of a prompt that is too long; added to, and not asked for again. Raises
+    ServerError.
     """
     task, first, end = chunk.task, chunk.first, chunk.first + chunk.count
     while first < end:
         seed = seed_of(settings.run, task, first)
         fields = fields_of(settings, seed)
         try:
+            if task.id in refused:
+                raise PromptTooLong(refused[task.id])
             if settings.api == "chat":
                 reply = await server.chat(messages_of(task.prompt, None), end - first, fields)
             else:
                 reply = await server.complete(task.prompt, end - first, fields)
         except PromptTooLong as error:
+            refused[task.id] = str(error)
             keep([without_room(task, number, error) for number in range(first, end)])
             return
         keep(_generations(task, first, seed, reply))

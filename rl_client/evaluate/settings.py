@@ -7,7 +7,6 @@ by what was graded and how; so may the number of samples, the server's address, 
 from __future__ import annotations
 
 import json
-import os
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from rl_client.datasets.base import DatasetError
+from rl_client.datasets.outputs import Output
 from rl_client.evaluate.errors import OutputTaken
 from rl_client.evaluate.prompts import Template
 from service.contract import Extraction, LengthUnit, Taxonomy
@@ -102,11 +102,10 @@ class Manifest(_Settings):
         try:
             if is_begun:
                 self._compare(path)
-            aside = path.with_name(f".{MANIFEST}.{os.getpid()}")
-            aside.write_text(self.model_dump_json(indent=2) + "\n")
-            aside.replace(path)
         except OSError as error:
             raise DatasetError(path, error.strerror or str(error)) from error
+        with Output(path) as output:
+            output.write_line(self.model_dump_json(indent=2).encode())
 
     @staticmethod
     def model_in(folder: Path) -> str | None:

@@ -106,8 +106,10 @@ def test_a_server_that_is_busy_gives_one_sample_at_a_time_and_takes_no_long_prom
 def test_no_room_for_any_prompt_is_a_mistake_and_no_result(tmp_path: Path) -> None:
     words = "This model's maximum context length is 8192 tokens, and max_tokens is too large: 16384."
     model = Model(TABLE, refuses=dict.fromkeys(TABLE, (400, {"error": {"message": words}})))
-    done = evaluate(tmp_path, model, grader(accepting)[0])
+    done = evaluate(tmp_path, model, grader(accepting)[0], "--chunk", 1, "--concurrency", 1)
     assert done.exit_code == 3
+    # Of two chunks one is asked for.
+    assert model.asked_for() == dict.fromkeys(TABLE, 1)
     assert f"with so many tokens for an answer (--max-tokens): {words}; what" in done.stderr
     assert lines(tmp_path / "out" / "generations.jsonl") == []
     assert evaluate(tmp_path, Model(TABLE), grader(accepting)[0], "--max-tokens", 4096).exit_code == 0
