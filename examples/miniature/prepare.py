@@ -28,11 +28,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--examples", type=int, required=True, help="of programs")
     parser.add_argument("--training", type=int, required=True, help="problems")
-    parser.add_argument("--held-out", type=int, required=True, help="problems, each of another shape")
+    parser.add_argument("--held-out", type=int, required=True, help="problems")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     chance = random.Random(given.seed)
-    training, held_out = shapes(given.seed, given.held_out)
+    training, held_out = shapes(given.seed)
     given.folder.mkdir(parents=True, exist_ok=True)
     for name, lines in (
         ("sft", _examples(training, given.examples, chance)),

@@ -21,6 +21,7 @@ from rl_client.ensemble.runs import Run, read_runs
 from rl_client.evaluate.report import CATEGORIES, ProblemCounts
 from rl_client.evaluate.statistics import Estimate, estimates
 
+POOLS = ("ensemble", "ensemble-optimised")
 TRAINED = ("r_2", "r_4", "r_inf")
 
 
@@ -42,15 +43,15 @@ def report(folder: Path) -> Iterator[str]:
     """Its lines."""
     evaluations = [str(one.parent) for one in sorted(folder.glob("line/*/report.json"))]
     runs = {run.named.name: run for run in read_runs(evaluations)}
-    ensemble = Ensemble.model_validate_json((folder / "ensemble.json").read_bytes())
+    pools = {name: Ensemble.model_validate_json((folder / f"{name}.json").read_bytes()) for name in POOLS}
     yield "# The paper in miniature: what this run shows\n"
     yield "| the paper's claim | here | measured |\n| --- | --- | --- |"
-    for claim in claims(runs, margins(folder / "line" / "margins.csv"), ensemble):
+    for claim in claims(runs, margins(folder / "line" / "margins.csv"), pools):
         yield f"| {claim.text} | **{claim.verdict}** | {claim.numbers} |"
     yield "\n## Checkpoints\n\nRates over held-out problems, with 95 % intervals.\n"
     yield from table(runs)
     yield "\n![The frontier](line/frontier.png)\n\n![What became of samples](line/categories.png)\n"
-    for name in ("frontier", "ensemble"):
+    for name in ("frontier", *POOLS):
         yield f"## `rkgrade {name}`\n\n```\n{(folder / f'{name}.log').read_text().rstrip()}\n```\n"
     yield "## Training\n\nMean reward of a step's samples, first and last five steps.\n"
     yield "| reward | first | last |\n| --- | --- | --- |"
@@ -58,11 +59,11 @@ def report(folder: Path) -> Iterator[str]:
         rewards = [step["reward"] for step in history(folder / f"{name}.training") if "reward" in step]
         yield f"| {name} | {np.mean(rewards[:5]):.3f} | {np.mean(rewards[-5:]):.3f} |"
     yield "\n## Seconds\n\n| stage | s |\n| --- | --- |"
-    for stage in ("prepare", "import", "sft", *TRAINED, "merge", "frontier", "ensemble"):
+    for stage in ("prepare", "import", "sft", *TRAINED, "merge", "frontier", *POOLS):
         yield f"| {stage} | {(folder / 'done' / stage).read_text().strip()} |"
 
 
-def claims(runs: dict[str, Run], margin: dict[str, Estimate], ensemble: Ensemble) -> Iterator[Claim]:
+def claims(runs: dict[str, Run], margin: dict[str, Estimate], pools: dict[str, Ensemble]) -> Iterator[Claim]:
     """Each of the paper's, in its order."""
     low, high = runs["alpha=0"], runs["alpha=1"]
     more = difference(low, high, lambda one: rate(one, "optimization_failure"))
@@ -83,24 +84,29 @@ def claims(runs: dict[str, Run], margin: dict[str, Estimate], ensemble: Ensemble
         verdict(beyond),
         f"they lie {told(beyond)} failures per sample beyond all that was trained",
     )
-    alone = ensemble.turnover.extrapolated
+    alone = pools["ensemble"].turnover.extrapolated
     if alone is not None:
         yield Claim(
             "Extrapolated checkpoints solve problems that no other does",
             "seen" if len(alone.problems) > alone.by_chance else "not seen",
-            f"{len(alone.problems)} of {ensemble.problems} problems; by chance alone {alone.by_chance:.1f}",
+            f"{len(alone.problems)} of {pools['ensemble'].problems} problems; by chance alone {alone.by_chance:.1f}",
         )
-    yield Claim(
-        f"A pool of checkpoints covers more than the best single one, of {ensemble.budget} samples in all",
-        verdict(ensemble.gain),
-        f"pass@{ensemble.budget} {told(ensemble.gain)}",
+    for pool in pools.values():
+        yield Claim(
+            f"A pool (-0.5 <= alpha <= 1.5, {pool.allocating} shares) covers more than the best single checkpoint",
+            verdict(pool.gain),
+            f"pass@{pool.budget} {told(pool.gain)}",
+        )
+    ordered = sorted(
+        (run for run in runs.values() if run.named.alpha is not None), key=lambda run: run.named.alpha or 0
     )
-    last = max(runs.values(), key=lambda run: abs(run.named.alpha or 0))
-    broken = difference(last, high, lambda one: rate(one, "format_error"))
+    below = difference(ordered[0], low, lambda one: rate(one, "format_error"))
+    above = difference(ordered[-1], high, lambda one: rate(one, "format_error"))
     yield Claim(
         "Far beyond the ends answers lose their form",
-        verdict(broken),
-        f"alpha {last.named.alpha:g} against 1: {told(broken)} format errors",
+        both(verdict(below), verdict(above)),
+        f"format errors: {told(below)} at alpha {ordered[0].named.alpha:g} against 0, {told(above)} at "
+        f"{ordered[-1].named.alpha:g} against 1",
     )
 
 
@@ -150,7 +156,8 @@ def table(runs: dict[str, Run]) -> Iterator[str]:
     yield "| --- " * (len(CATEGORIES) + 3) + "|"
 
     def rung(one: ProblemCounts, name: str) -> float:
-        passed = one.rewards[name]
+        # Beyond a problem's longest input it is R_inf.
+        passed = one.rewards.get(name, one.rewards["R_inf"])
         return float("nan") if passed is None else passed / one.graded
 
     def place(run: Run) -> tuple[bool, float]:

@@ -90,5 +90,10 @@ def handler(policy: Policy) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class Server(ThreadingHTTPServer):
+    #: Connections that come at once; the system turns away what is more.
+    request_queue_size = 256
+
+
 if __name__ == "__main__":
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), handler(Policy(Path(sys.argv[1])))).serve_forever()
+    Server(("127.0.0.1", int(sys.argv[2])), handler(Policy(Path(sys.argv[1])))).serve_forever()

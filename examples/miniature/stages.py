@@ -44,8 +44,8 @@ class Size:
 
 
 WHOLE = Size(
-    20_000, 96, 48, ("--steps", "500"), ("--steps", "30"), 16,
-    ("-1", "-0.5", "0", "0.25", "0.5", "0.75", "1", "1.5", "2"), ("sft", "r_4"),
+    20_000, 96, 50, ("--steps", "500"), ("--steps", "30"), 16,
+    ("-1", "-0.5", "-0.25", "0", "0.25", "0.5", "0.75", "1", "1.25", "1.5", "2"), ("sft", "r_4"),
 )  # fmt: skip
 #: Of everything so little that it shows no more than that it runs.
 QUICK = Size(
@@ -148,9 +148,9 @@ def run(folder: Path, size: Size, trainer: str, lock: int) -> None:
             "--api", "completions", "--template", "statement", "--top-p", "1", "--max-tokens", "112",
             "--samples", str(size.samples), "--chunk", str(size.samples), threads=1,
         )  # fmt: skip
-    stages.run(
-        "ensemble", RKGRADE, "ensemble", *(f"line/alpha={alpha}" for alpha in size.alphas), "--json", "ensemble.json"
-    )
+    pool = [f"line/alpha={alpha}" for alpha in size.alphas if -0.5 <= float(alpha) <= 1.5]
+    for name, allocation in (("ensemble", "uniform"), ("ensemble-optimised", "optimised")):
+        stages.run(name, RKGRADE, "ensemble", *pool, "--allocation", allocation, "--json", f"{name}.json")
     stages.run("report", sys.executable, HERE / "report.py", ".", "report.md")
 
 
