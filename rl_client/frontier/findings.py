@@ -93,7 +93,8 @@ def explained() -> str:
     """What a margin is, for who reads one."""
     return (
         "A margin is by how many failures per sample checkpoints lie beyond the frontier of others (below 0: behind "
-        "it), at the price of the two kinds of failure at which that is most; mixing samples of two checkpoints "
+        "it), at the price of the two kinds of failure at which that is most; a format error counts in full at every "
+        "price; mixing samples of two checkpoints "
         "reaches the line between them, so that this line belongs to the frontier. Checkpoint and price are chosen "
         "on one half of the problems, and the margin is measured on the other, both ways, so that the choice does "
         "not flatter it. "

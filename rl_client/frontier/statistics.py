@@ -7,10 +7,12 @@ better. Who takes each sample from one of two checkpoints, by a coin, reaches ev
 the frontier is the lower left border of the convex hull, and a point lies beyond it if at some price (w, 1 - w) of the
 two failures, 0 <= w <= 1, it costs less than every checkpoint of the set. How much less is the margin,
 
-    margin(x | S) = max over w of (min over s in S of cost(s) - cost(x)),   cost(x) = w * x_opt + (1 - w) * x_cor
+    margin(x | S) = max over w of (min over s in S of cost(s) - cost(x)),
+    cost(x) = w * x_opt + (1 - w) * x_cor + x_format
 
-in failures per sample, below 0 where x lies behind the frontier at every price. A set's margin is that of its best
-point. The best of several noisy margins is too high on the data it is chosen by. So the problems lie in two folds:
+in failures per sample, below 0 where x lies behind the frontier at every price. A sample without a program is a failure
+at any price: else who gives none, and so has neither failure, would lie beyond everybody. A set's margin is that of its
+best point. The best of several noisy margins is too high on the data it is chosen by. So the problems lie in two folds:
 point and price are chosen on one, the margin is measured on the other, and both ways are averaged. That is unbiased for
 what was chosen, but for the min over S, which makes it too low rather than too high. In the bootstrap the choice is
 made anew in each resample, all copies of a problem being in its fold.
@@ -26,7 +28,8 @@ import numpy as np
 from rl_client.evaluate.report import CATEGORIES
 from rl_client.evaluate.statistics import LEVEL, RESAMPLES, Estimate, Floats, estimates, resampled_means
 
-#: The two of CATEGORIES that the frontier is between.
+#: The two of CATEGORIES that the frontier is between, and the one that is both.
+FORMAT = CATEGORIES.index("format_error")
 OPTIMIZATION, CORRECTNESS = CATEGORIES.index("optimization_failure"), CATEGORIES.index("correctness_failure")
 
 #: Prices that are tried, from that of correctness failures alone to that of optimization failures alone.
@@ -99,7 +102,8 @@ def margin(
     if problems < 2 * FEWEST:
         return Estimate(None, None, None, problems)
     fold = np.random.default_rng(seed).permutation(problems) % 2
-    both = shares[:, [*points, *others]][:, :, [OPTIMIZATION, CORRECTNESS]].reshape(problems, -1)
+    ordered = shares[:, [*points, *others]]
+    both = (ordered[:, :, [OPTIMIZATION, CORRECTNESS]] + ordered[:, :, [FORMAT]]).reshape(problems, -1)
     # A column for each rate and fold; the problems of the other fold do not have it.
     values = np.concatenate([np.where(fold[:, None] == number, both, np.nan) for number in (0, 1)], axis=1)
     drawn = _margins(resampled_means(values, resamples=resamples, seed=seed), len(points))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -9,14 +11,17 @@ from rl_client.evaluate.statistics import Floats
 from rl_client.frontier.statistics import ellipses, margin
 
 
-def shares(points: list[tuple[float, float]], problems: int, seed: int, samples: int = 8) -> Floats:
-    """[problems, runs, categories] of samples that fail so (optimization, correctness), problems of several kinds."""
+def shares(points: Sequence[tuple[float, ...]], problems: int, seed: int, samples: int = 8) -> Floats:
+    """[problems, runs, categories] of samples that fail so (optimization, correctness, if need be format), problems
+    of several kinds.
+    """
     draws = np.random.default_rng(seed)
     harder = draws.uniform(0.6, 1.4, size=(problems, 1))
     found = np.empty((problems, len(points), 4))
-    for run, (optimization, correctness) in enumerate(points):
+    for run, (optimization, correctness, *form) in enumerate(points):
         failing = np.stack([optimization * harder[:, 0], correctness * (2 - harder[:, 0])], axis=1)
-        chances = np.column_stack([1 - failing.sum(axis=1), failing, np.zeros(problems)])
+        without = np.full(problems, sum(form))
+        chances = np.column_stack([1 - failing.sum(axis=1) - without, failing, without])
         found[:, run] = draws.multinomial(samples, chances) / samples
     return found
 
@@ -31,9 +36,12 @@ TRAINED = [(0.4, 0.1), (0.1, 0.4)]
         ((0.15, 0.15), 0.1),
         ((0.02, 0.5), 0.08),
         ((0.35, 0.35), -0.1),
+        # Where there is no program there is neither failure.
+        ((0.02, 0.5, 0.04), 0.04),
+        ((0.01, 0.3, 0.4), -0.305),
     ],
 )
-def test_a_margin_is_by_how_much_a_point_lies_beyond_the_line(point: tuple[float, float], exact: float) -> None:
+def test_a_margin_is_by_how_much_a_point_lies_beyond_the_line(point: tuple[float, ...], exact: float) -> None:
     found = margin(shares([*TRAINED, point], 600, seed=1), [2], [0, 1], resamples=1000)
     assert found.mean == pytest.approx(exact, abs=0.03)
     assert found.low is not None and found.high is not None
