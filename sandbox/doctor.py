@@ -44,6 +44,7 @@ def examine(config: SandboxConfig) -> Iterator[Finding]:
     yield user_namespaces()
     yield control_groups()
     yield seccomp()
+    yield core_handler()
     yield data_directory(config)
     if os.geteuid() == 0:
         yield jail(config)
@@ -105,6 +106,25 @@ def user_namespaces(proc: Path = _PROC) -> Finding:
                 f"run as root, or: sysctl -w kernel.{setting}={allowed}",
             )
     return ok(name, f"allowed, {most} at most")
+
+
+def core_handler(proc: Path = _PROC, core_bytes: int | None = None) -> Finding:
+    """Whether what crashes in a cell is handed to a program of the host's, which runs as root (core(5)).
+
+    `core_bytes`: cells' limit on cores. That of 1 spares the handler, and cannot be had below a hard limit of 0.
+    """
+    name = "core handler"
+    pattern = (proc / "sys/kernel/core_pattern").read_text().strip()
+    core_bytes = nsjail.core_bytes() if core_bytes is None else core_bytes
+    if not pattern.startswith("|"):
+        return ok(name, "none: cores would be files")
+    if core_bytes == 0:
+        return warning(
+            name,
+            f"{pattern.split()[0][1:]} would take what crashes in a cell, as root",
+            "start the grader with a hard limit on cores of at least 1: ulimit -H -c 1, or --ulimit core=1",
+        )
+    return ok(name, "spared: cells' limit on cores is 1")
 
 
 def control_groups() -> Finding:

@@ -45,6 +45,7 @@ def test_a_host_that_can_run_cells_passes_every_check() -> None:
         "user namespaces",
         "cgroups",
         "seccomp",
+        "core handler",
         "data directory",
         "nsjail",
         "python3",
@@ -222,6 +223,22 @@ def test_groups_that_cannot_be_made_are_a_failure() -> None:
 )
 def test_seccomp(tmp_path: Path, files: dict[str, str], status: Status) -> None:
     assert outcome(doctor.seccomp(tree(tmp_path, files)))[0] is status
+
+
+@pytest.mark.parametrize(
+    ("pattern", "core_bytes", "expected"),
+    [
+        ("core\n", 0, (Status.OK, "none: cores would be files")),
+        ("|/usr/lib/handler %P\n", 1, (Status.OK, "spared: cells' limit on cores is 1")),
+        (
+            "|/usr/lib/handler %P\n",
+            0,
+            (Status.WARNING, "/usr/lib/handler would take what crashes in a cell, as root"),
+        ),
+    ],
+)
+def test_core_handler(tmp_path: Path, pattern: str, core_bytes: int, expected: tuple[Status, str]) -> None:
+    assert outcome(doctor.core_handler(tree(tmp_path, {"sys/kernel/core_pattern": pattern}), core_bytes)) == expected
 
 
 def test_testlib(tmp_path: Path) -> None:
