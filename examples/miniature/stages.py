@@ -78,45 +78,60 @@ class Stages:
         print(name, flush=True)
         begun_s = time.monotonic()
         log = self._folder / f"{name}.log"
-        process = self.start(command, log, threads)
-        try:
+        with self.started(command, log, threads) as process:
             if process.wait():
                 raise Failed(f"{name} has failed:\n{log.read_text(errors='replace')[-3000:]}")
-        finally:
-            end(process)
         (self._done / name).write_text(f"{time.monotonic() - begun_s:.0f}\n")
 
-    def start(self, command: Sequence[str | Path], log: Path, threads: int | None = None) -> subprocess.Popen[bytes]:
-        """It holds the folder's lock for as long as it runs, also where this program is killed."""
+    @contextmanager
+    def started(
+        self, command: Sequence[str | Path], log: Path, threads: int | None = None
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Ended with the block. It holds the folder's lock while it runs, also where this program is killed."""
         environment = self._environment | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
-        with log.open("wb") as file:
-            return subprocess.Popen(
-                command, cwd=self._folder, env=environment, stdin=subprocess.DEVNULL, stdout=file,
-                stderr=subprocess.STDOUT, pass_fds=(self._lock,),
-            )  # fmt: skip
+        process = None
+        try:
+            with log.open("wb") as file, held_back():
+                process = subprocess.Popen(
+                    command, cwd=self._folder, env=environment, stdin=subprocess.DEVNULL, stdout=file,
+                    stderr=subprocess.STDOUT, pass_fds=(self._lock,),
+                )  # fmt: skip
+            yield process
+        finally:
+            if process is not None:
+                if process.poll() is None:
+                    process.terminate()
+                process.wait()
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.terminate()
-    process.wait()
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Signals that end this program do so after the block: within it there may be a process that nobody knows yet."""
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for one in came:
+        signal.raise_signal(one)
 
 
 @contextmanager
 def grader(stages: Stages, folder: Path) -> Iterator[str]:
     """One at a free port; its address. Raises Failed."""
     log = folder / "grader.log"
-    process = stages.start(
-        [RKGRADE, "serve", "--port", "0", "--languages", "python", "--data-dir", folder / "grader"], log
-    )
-    try:
+    data = ("--data-dir", str(folder / "grader"))
+    with stages.started([RKGRADE, "serve", "--port", "0", "--languages", "python", *data], log) as process:
         while not (ready := re.search(r"serves on (\S+)[^\0]*\bready", log.read_text())):
             if process.poll() is not None:
                 raise Failed(f"the grader has ended:\n{log.read_text()[-3000:]}")
             time.sleep(0.1)
         yield ready[1]
-    finally:
-        end(process)
 
 
 def run(folder: Path, size: Size, trainer: str, lock: int) -> None:

@@ -35,6 +35,33 @@ def test_problems_are_of_one_part_and_their_programs_agree(tmp_path: Path) -> No
     assert not pairs[0] & pairs[1]
 
 
+STARTED = """
+import os, signal, subprocess, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import stages
+
+class Popen(subprocess.Popen):
+    def __init__(self, *args, **keywords):
+        super().__init__(*args, **keywords)
+        made.append(self)
+        signal.raise_signal(signal.SIGTERM)
+
+made, subprocess.Popen = [], Popen
+signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+try:
+    stages.Stages(Path(sys.argv[2]), os.open("/dev/null", os.O_RDONLY)).run("it", "sleep", "60")
+finally:
+    print(made[0].returncode)
+"""
+
+
+def test_a_signal_that_comes_as_a_stage_begins_leaves_nothing_running(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", STARTED, MINIATURE, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, f"it\n{-signal.SIGTERM}\n")
+
+
 @pytest.mark.jail
 @pytest.mark.trainer
 @pytest.mark.timeout(1800)
