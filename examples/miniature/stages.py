@@ -87,14 +87,14 @@ class Stages:
     def started(
         self, command: Sequence[str | Path], log: Path, threads: int | None = None
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Ended with the block. It holds the folder's lock while it runs, also where this program is killed."""
+        """Ended with the block, or with this program, however that ends; it holds the folder's lock until then."""
         environment = self._environment | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
         process = None
         try:
             with log.open("wb") as file, held_back():
                 process = subprocess.Popen(
-                    command, cwd=self._folder, env=environment, stdin=subprocess.DEVNULL, stdout=file,
-                    stderr=subprocess.STDOUT, pass_fds=(self._lock,),
+                    ["setpriv", "--pdeathsig", "TERM", *command], cwd=self._folder, env=environment,
+                    stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, pass_fds=(self._lock,),
                 )  # fmt: skip
             yield process
         finally:

@@ -62,6 +62,18 @@ def test_a_signal_that_comes_as_a_stage_begins_leaves_nothing_running(tmp_path: 
     assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, f"it\n{-signal.SIGTERM}\n")
 
 
+def test_a_stage_ends_with_what_has_begun_it_even_where_that_is_killed(tmp_path: Path) -> None:
+    code = STARTED.split("class Popen")[0] + (
+        'stages.Stages(Path(sys.argv[2]), os.open("/dev/null", os.O_RDONLY)).run('
+        '"it", "sh", "-c", "echo $$ > pid; exec sleep 60")'
+    )
+    with subprocess.Popen([sys.executable, "-c", code, MINIATURE, tmp_path], stdout=subprocess.DEVNULL) as killed:
+        pid = tmp_path / "pid"
+        poll(lambda: pid.exists() and pid.read_text().endswith("\n"), 20, "it has begun")
+        killed.kill()
+    poll(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists(), 20, "it has ended")
+
+
 @pytest.mark.jail
 @pytest.mark.trainer
 @pytest.mark.timeout(1800)
