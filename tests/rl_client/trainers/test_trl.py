@@ -15,7 +15,7 @@ from tests.rl_client import doubling
 from tests.rl_client.doubling import ID
 from tests.rl_client.trainers.trl_python import trl_python
 from tests.rl_client.trainers.venvs import ROOT
-from tests.serving import Server, metric
+from tests.serving import metric
 
 POLICY = Path(__file__).with_name("trl_policy.py")
 
@@ -94,10 +94,10 @@ def _tensors(path: Path) -> dict[str, bytes]:
 @pytest.mark.jail
 @pytest.mark.trainer
 @pytest.mark.timeout(1800)
-def test_two_steps_on_answers(trl: Path, grader: Server, tmp_path: Path) -> None:
+def test_two_steps_on_answers(trl: Path, url: str, tmp_path: Path) -> None:
     labels = [ID, json.dumps({"problem": ID, "reward": "r_inf"})] * 2
     words = [RIGHT, SMALL_ONLY, WRONG]
-    told = train(trl, grader.url, tmp_path, words, labels, "--reward", "r_k:2", "--max_completion_length", "4")
+    told = train(trl, url, tmp_path, words, labels, "--reward", "r_k:2", "--max_completion_length", "4")
     assert told["unchanged"] == []
     for step in told["steps"]:
         assert step["rewards/rkgrade/mean"] == step["reward"]
@@ -115,9 +115,9 @@ def test_two_steps_on_answers(trl: Path, grader: Server, tmp_path: Path) -> None
     ("tools", "words"),
     [("python", [RIGHT, ALSO_RIGHT, WRONG, COMPUTE, DIE]), ("terminal", [RIGHT, WRONG, WRITE, ESCAPE, SUBMIT])],
 )
-def test_two_steps_with_tools(trl: Path, grader: Server, tmp_path: Path, tools: str, words: list[str]) -> None:
+def test_two_steps_with_tools(trl: Path, url: str, tmp_path: Path, tools: str, words: list[str]) -> None:
     told = train(
-        trl, grader.url, tmp_path, words, [ID] * 4, "--tools", tools, "--max_completion_length", "384",
+        trl, url, tmp_path, words, [ID] * 4, "--tools", tools, "--max_completion_length", "384",
         "--max_tool_calling_iterations", "3",
     )  # fmt: skip
     assert told["unchanged"] == []
@@ -126,4 +126,4 @@ def test_two_steps_with_tools(trl: Path, grader: Server, tmp_path: Path, tools: 
         assert 0 <= step["reward"] <= 1
         assert (step["rkgrade/rewarded"], step["rkgrade/fault"]) == (1.0, 0.0)
     assert any(0 < step["reward"] < 1 and step["grad_norm"] > 0 for step in told["steps"])
-    assert metric(grader.url, "rkgrade_sessions_open") == 0
+    assert metric(url, "rkgrade_sessions_open") == 0
