@@ -53,9 +53,11 @@ BATCH_BYTES = 16 * 2**20
 #: Problems that came within requests and whose encoding is kept, since they come again with each sample.
 _KEPT_PROBLEMS = 32
 
-_RETRIED = frozenset({429, 500, 502, 503, 504})
+_RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 #: What says that nothing was begun.
-_UNBEGUN = frozenset({429, 503})
+_UNBEGUN = frozenset({408, 429, 503})
+#: What a connection can come to, and what a proxy can make of an answer.
+_BROKEN = (httpx.TransportError, httpx.DecodingError)
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _REFUSED = frozenset({400, 409, 413, 422})
 _LANGUAGES: TypeAdapter[tuple[LanguageRow, ...]] = TypeAdapter(tuple[LanguageRow, ...])
@@ -186,7 +188,7 @@ class Exchanges:
             before, trouble = len(left), "its answer ends too early"
             try:
                 yield from self._batch(left, deadline)
-            except httpx.TransportError as error:
+            except _BROKEN as error:
                 trouble = _words(error)
             except UnknownProblem:
                 if stored_again or not problems:
@@ -201,9 +203,7 @@ class Exchanges:
                 yield from self._patiently(patience, deadline, trouble, "POST /grade/batch")
 
     def _batch(self, left: dict[int, bytes], deadline: Deadline) -> Exchange[None]:
-        """Takes from `left` what could be graded of its beginning. Raises httpx.TransportError where that breaks
-        off.
-        """
+        """Takes from `left` what could be graded of its beginning. Raises what is `_BROKEN` where that breaks off."""
         order: list[int] = []
         size = 0
         for index, item in left.items():
@@ -264,7 +264,7 @@ class Exchanges:
                 answer: httpx.Response = yield Ask(
                     method, f"{self.url}{path}", body, {**headers, **limits[0]}, limits[1], stream
                 )
-            except httpx.TransportError as error:
+            except _BROKEN as error:
                 trouble = _words(error)
                 if once and not isinstance(error, _UNSENT):
                     raise SessionLost(None, f"{method} {path} may have begun, and has no answer: {trouble}") from error

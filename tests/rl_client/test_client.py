@@ -88,7 +88,8 @@ def test_connections_are_kept_and_bounded(connect: Connect) -> None:
 
 def test_a_busy_grader_is_asked_again(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "FIRST_DELAY_S", 0.01)
-    answers = iter([(429, {"Retry-After": "0"}), (503, {}), (500, {}), (502, {}), (504, {})])
+    torn = {"Content-Encoding": "gzip"}
+    answers = iter([(429, {"Retry-After": "0"}), (503, {}), (500, {}), (502, {}), (504, {}), (408, {}), (200, torn)])
 
     def reply(one: Asked) -> tuple[int, dict[str, str], object]:
         status, headers = next(answers, (200, {}))
