@@ -24,6 +24,7 @@ from rl_client.errors import BadLabel, ClientError
 from rl_client.rewards import (
     Reward,
     Rung,
+    checked_value,
     collapsed,
     fraction,
     ladder,
@@ -45,17 +46,10 @@ from service.contract import (
     mistakes,
 )
 
-
-def _finite(value: float) -> float:
-    if not math.isfinite(value):
-        raise ValueError("a number that is not finite")
-    return value
-
-
 THINK = "<think>"
 """What opens a model's thoughts; a text that it opens and `</think>` does not close holds no program."""
 
-Number = Annotated[float, Field(strict=True), AfterValidator(_finite)]
+Number = Annotated[float, Field(strict=True), AfterValidator(checked_value)]
 
 
 def _upward(scale: tuple[float, float]) -> tuple[float, float]:
@@ -147,9 +141,11 @@ class Label(BaseModel):
 def parse_label(label: object, defaults: Mapping[str, object] | None = None) -> Label:
     """The label of a row: a problem's id, JSON text, or what that text holds.
 
-    `defaults`: fields for what it leaves out. Raises BadLabel, which names the field.
+    A null in an object that is no text stands for a field left out: where data sets hold objects in columns, each row
+    has one for every field that other rows have. `defaults`: fields for what it leaves out. Raises BadLabel, which
+    names the field.
     """
-    fields: object = label
+    fields: object = _without_nulls(label)
     if isinstance(label, str):
         text = label.strip()
         if text.startswith("{"):
@@ -173,6 +169,13 @@ def parse_label(label: object, defaults: Mapping[str, object] | None = None) -> 
             # pydantic names each kind that it is not, as part of the field.
             field, words = name, f"it is {_EITHER[name]}"
         raise BadLabel(field or None, words) from None
+
+
+def _without_nulls(label: object, levels: int = 2) -> object:
+    """`levels`: `limits` is an object in a label, and holds none."""
+    if levels and isinstance(label, Mapping):
+        return {name: _without_nulls(value, levels - 1) for name, value in label.items() if value is not None}
+    return label
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -35,6 +35,19 @@ Fault = Literal["skip", "retry"] | float
 Rung = int | Literal["inf"]
 """The k of an R_k."""
 
+MOST = 1e6
+"""No reward is farther from 0 than that. Trainers hold rewards in single precision, and take means of their squares:
+what is finite here can be infinite there, and every advantage of its batch NaN."""
+
+
+def checked_value(value: float) -> float:
+    """Raises ValueError of what no trainer could go on with as a reward."""
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is a number that is not finite")
+    if abs(value) > MOST:
+        raise ValueError(f"{value:g} is no reward: they lie between {-MOST:,.0f} and {MOST:,.0f}")
+    return value
+
 
 @dataclass(frozen=True, slots=True)
 class Reward:
@@ -102,7 +115,9 @@ def _check_rung(rung: Rung) -> None:
 
 
 def _check_empty(empty: Empty) -> None:
-    if isinstance(empty, str) and empty not in ("skip", "next"):
+    if not isinstance(empty, str):
+        checked_value(empty)
+    elif empty not in ("skip", "next"):
         raise ValueError(f"what an empty group comes to is skip, next or a number, not {empty!r}")
 
 
@@ -263,8 +278,9 @@ def _sum(parts: Sequence[tuple[float, float | None]]) -> float | None:
 
 
 def scaled(reward: Reward, low: float, high: float) -> Reward:
-    """low + (high - low) r, for an r from 0 to 1."""
-    return _mapped(reward, f"scaled({reward.name},{low:g},{high:g})", lambda value: low + (high - low) * value)
+    """low + (high - low) r, for an r from 0 to 1. Raises ValueError of bounds that are no rewards."""
+    name = f"scaled({reward.name},{checked_value(low):g},{checked_value(high):g})"
+    return _mapped(reward, name, lambda value: low + (high - low) * value)
 
 
 def signed(reward: Reward) -> Reward:
@@ -290,9 +306,13 @@ def combined(*parts: tuple[float, Reward]) -> Reward:
 def penalized(reward: Reward, *, format_error: float | None = None, compile_error: float | None = None) -> Reward:
     """These values where no program was found in the completion, and where it does not compile, in the reward's place.
 
-    None leaves the reward as it is. huggingface/open-r1 has -1.0 and -0.1 beside rewards of 0 to 1.1.
+    None leaves the reward as it is. huggingface/open-r1 has -1.0 and -0.1 beside rewards of 0 to 1.1. Raises ValueError
+    of what is no reward.
     """
     penalties = {"format_error": format_error, "compile_error": compile_error}
+    for value in penalties.values():
+        if value is not None:
+            checked_value(value)
 
     def of(result: GradeResult) -> float | None:
         penalty = penalties.get(result.verdict)
@@ -305,9 +325,11 @@ def penalized(reward: Reward, *, format_error: float | None = None, compile_erro
 def on_fault(reward: Reward, policy: Fault) -> Reward:
     """What a fault of the grader comes to: "skip" (None), "retry" (raises FaultyGrade), or a number.
 
-    Raises ValueError of another word.
+    Raises ValueError of another word, and of what is no reward.
     """
-    if isinstance(policy, str) and policy not in ("skip", "retry"):
+    if not isinstance(policy, str):
+        checked_value(policy)
+    elif policy not in ("skip", "retry"):
         raise ValueError(f"what a fault comes to is skip, retry or a number, not {policy!r}")
 
     def of(result: GradeResult) -> float | None:

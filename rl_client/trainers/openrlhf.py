@@ -49,9 +49,13 @@ def without_end(text: str) -> str:
 
 
 def score_of(scored: Scored, reward: float) -> float:
-    """From 0 to 1, for dynamic sampling, which keeps groups with a mean score between; `reward` where there is none."""
+    """From 0 to 1, for dynamic sampling, which keeps groups with a mean score between. Where there is nothing to
+    measure it is `reward`, and what a label says of such a case can lie outside: then the nearer end.
+    """
     measure = scored.label.measure()
     value = measure(scored.result)
     if value is None:
-        return reward
-    return (1 + value) / 2 if measure.is_signed else value
+        value = reward
+    elif measure.is_signed:
+        value = (1 + value) / 2
+    return min(1.0, max(0.0, value))

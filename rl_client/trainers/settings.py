@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from rl_client import address
 from rl_client.async_client import CONNECTIONS, AsyncGrader
 from rl_client.errors import BadLabel, ClientError, FaultyGrade
+from rl_client.rewards import checked_value
 from rl_client.rollout import Scored, Scorer
 from rl_client.token import read_token
 
@@ -66,7 +67,7 @@ class Settings:
             token=read_token(),
             defaults=_fields(*named["label"]),
             patience_s=_PATIENCE_S if patience_s is None else patience_s,
-            unscored=_number(*named["unscored"]),
+            unscored=_reward(*named["unscored"]),
         )
 
     def grader(self, connections: int = CONNECTIONS) -> AsyncGrader:
@@ -126,6 +127,14 @@ def _plain(value: object) -> object:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(one) for one in value]
     return value
+
+
+def _reward(name: str, value: object) -> float | None:
+    number = _number(name, value)
+    try:
+        return None if number is None else checked_value(number)
+    except ValueError as error:
+        raise ClientError(f"{name}: {error}") from None
 
 
 def _number(name: str, value: object) -> float | None:

@@ -8,8 +8,7 @@ or, by the variables that `rl_client.trainers.settings` names,
 
     trl grpo --reward_funcs rl_client.trainers.trl_reward.rkgrade ...
 
-A row's label is its column `label`. It is best JSON text: a column of objects has a null for each field that any row
-has, and so nulls are taken for fields left out here.
+A row's label is its column `label`.
 
 TRL leaves an answer out whose reward is None, and so is one without a reward: a fault of the grader's (after three
 tries where the label says "retry"), a group without tests, a session that was lost in mid-rollout. A label that is
@@ -72,7 +71,7 @@ class TrlReward:
         """
         if self._column not in columns:
             raise BadLabel(None, f"the data set has no column {self._column!r}, which holds them")
-        labels = [without_nulls(label) for label in columns[self._column]]
+        labels = columns[self._column]
         scorer = reached(self._settings).scorer
         for label in labels:
             parse_label(label, scorer.defaults)
@@ -107,13 +106,6 @@ def answer_of(completion: str | Sequence[Message]) -> str:
     if isinstance(content, str):
         return content
     return "".join(part.get("text") or "" for part in content if part.get("type") == "text")
-
-
-def without_nulls(label: object) -> object:
-    """A label out of a column of objects, in which fields that other rows have are null."""
-    if isinstance(label, Mapping):
-        return {name: without_nulls(value) for name, value in label.items() if value is not None}
-    return label
 
 
 def means(scored: Sequence[Scored | None]) -> dict[str, float]:

@@ -73,6 +73,10 @@ def test_what_a_label_leaves_out_is_as_the_trainers_defaults_have_it() -> None:
         ({"problem": PROBLEM, "scale": [1, "2"]}, "scale", ""),
         ({"problem": PROBLEM, "scale": [1, -1]}, "scale", "with low below high"),
         (f'{{"problem": "{PROBLEM}", "format_error": NaN}}', "format_error", "not finite"),
+        ({"problem": PROBLEM, "format_error": -1.7e308}, "format_error", "between -1,000,000 and 1,000,000"),
+        ({"problem": PROBLEM, "fault": 1e39}, "fault", ""),
+        ({"problem": PROBLEM, "empty": 1e39}, "empty", ""),
+        ({"problem": PROBLEM, "scale": [-1.7e308, 1.7e308]}, "scale", ""),
         ({"problem": PROBLEM, "compile_error": "-1"}, "compile_error", ""),
         ({"problem": PROBLEM, "language": ""}, "language", ""),
         ({"problem": PROBLEM, "thinking": 1}, "thinking", ""),
@@ -89,6 +93,14 @@ def test_a_mistake_names_its_field(label: object, field: str | None, words: str)
     assert words in bad.value.reason
     assert str(bad.value).startswith("label: " if field is None else f"label.{field}")
     assert "\n" not in str(bad.value)
+
+
+def test_columns_of_objects_have_nulls_for_the_fields_of_other_rows() -> None:
+    label = {"problem": PROBLEM, "reward": None, "scale": "signed", "limits": {"cpu_s": None, "memory_mb": 64}}
+    assert parse_label(label) == parse_label({"problem": PROBLEM, "scale": "signed", "limits": {"memory_mb": 64}})
+    assert parse_label(label, {"reward": "r_k:3"}).reward == "r_k:3"
+    with pytest.raises(BadLabel, match=r"^label\.reward: "):
+        parse_label(json.dumps(label))
 
 
 def test_of_very_many_fields_the_one_that_is_there_twice_is_found_at_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -150,6 +151,24 @@ def test_two_gates_and_the_collapsed_form() -> None:
         two_gate(reference_s=0.1, startup_s=0.1)
     with pytest.raises(ValueError, match="not a time"):
         collapsed(startup_s=-1)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1e39])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda value: r_k(3, empty=value),
+        lambda value: ladder({"inf": 1.0}, empty=value),
+        lambda value: scaled(r_inf, 0.0, value),
+        lambda value: scaled(r_inf, value, 0.0),
+        lambda value: penalized(r_inf, format_error=value),
+        lambda value: penalized(r_inf, compile_error=value),
+        lambda value: on_fault(r_inf, value),
+    ],
+)
+def test_what_is_no_number_to_a_trainer_is_no_reward(made: Callable[[float], Reward], value: float) -> None:
+    with pytest.raises(ValueError, match=r"not finite|is no reward"):
+        made(value)
 
 
 def test_scaling() -> None:

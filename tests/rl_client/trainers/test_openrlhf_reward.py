@@ -106,7 +106,7 @@ def test_what_has_no_reward_is_an_error_unless_somebody_says_what_it_is_worth(
         close()
         monkeypatch.setenv("RKGRADE_UNSCORED", "-0.25")
         told = reward_func([PROMPT + RIGHT], [PROMPT], [label])
-    assert (told["rewards"], told["scores"]) == (-0.25, -0.25)
+    assert (told["rewards"], told["scores"]) == (-0.25, 0.0)
     assert (told["extra_logs"]["rkgrade_rewarded"], told["extra_logs"]["rkgrade_fault"]) == (0.0, float(body is FAULT))
 
 

@@ -142,6 +142,7 @@ def test_fields_of_labels_come_from_the_configuration_or_from_a_variable(monkeyp
         ({"patience_s": "long"}, ClientError),
         ({"unscored": "nan"}, ClientError),
         ({"unscored": True}, ClientError),
+        ({"unscored": 1e39}, ClientError),
         ({"patience": 3}, TypeError),
     ],
 )
