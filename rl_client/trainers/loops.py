@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from rl_client.async_client import AsyncGrader
 from rl_client.rollout import Scorer
@@ -19,11 +18,14 @@ class Reached:
     scorer: Scorer
 
 
-_reached: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Reached]] = WeakKeyDictionary()
+_reached: dict[asyncio.AbstractEventLoop, dict[str, Reached]] = {}
 
 
 def reached(settings: Settings) -> Reached:
     """The grader that these settings name, from the loop that runs. Raises BadLabel of their defaults for labels."""
+    # Connections hold their loop, so that none would go by itself; some trainers have a loop for each batch.
+    for ended in [loop for loop in list(_reached) if loop.is_closed()]:
+        _reached.pop(ended, None)
     known = _reached.setdefault(asyncio.get_running_loop(), {})
     key = repr((settings.url, settings.token, settings.patience_s, settings.defaults))
     if key not in known:
