@@ -51,6 +51,8 @@ class AsyncGrader:
         self._tools = ToolExchanges(self._exchanges)
         self.url = self._exchanges.url
         self._connections = AsyncConnections(connections, self._exchanges.connection())
+        # Where all others wait for grades, a session is kept all the same.
+        self._keeping = AsyncConnections(1, self._exchanges.connection())
         self._turns: dict[str, asyncio.Lock] = {}
         self._given_up = asyncio.Event()
 
@@ -69,6 +71,7 @@ class AsyncGrader:
         """
         self._given_up.set()
         await self._connections.aclose()
+        await self._keeping.aclose()
 
     async def check(self) -> None:
         """Raises GraderError at once where no grader answers, or none that takes the token."""
@@ -112,18 +115,24 @@ class AsyncGrader:
         """As of `Grader`."""
         return AsyncSession(id, self._tools, self._run)
 
+    async def keep_session(self, id: str) -> None:
+        """Use it, so that it is not ended for being idle. Raises SessionLost, GaveUp, GraderError."""
+        await self._run(self._tools.read(id, "", 0), self._keeping)
+
     # -- taking the steps of an exchange
 
-    async def _run(self, steps: Exchange[T]) -> T:
+    async def _run(self, steps: Exchange[T], connections: AsyncConnections | None = None) -> T:
         """Of an exchange that finds nothing on its way."""
         end: list[T] = []
-        async for _ in self._driven(steps, end):
+        async for _ in self._driven(steps, end, connections):
             raise AssertionError("it found something")
         return end[0]
 
-    async def _driven(self, steps: Exchange[T], end: list[T]) -> AsyncGenerator[GradeResult, None]:
+    async def _driven(
+        self, steps: Exchange[T], end: list[T], connections: AsyncConnections | None = None
+    ) -> AsyncGenerator[GradeResult, None]:
         """Puts what the exchange returns into `end`. Raises GaveUp, and whatever the exchange does."""
-        async with contextlib.aclosing(_Open(self._connections, self._turn, self._pause)) as taking:
+        async with contextlib.aclosing(_Open(connections or self._connections, self._turn, self._pause)) as taking:
             outcome: Any = None
             failed: Exception | None = None
             while True:

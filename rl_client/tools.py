@@ -19,12 +19,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import ref
 
 from pydantic import ValidationError
 
 from rl_client.async_client import AsyncGrader
 from rl_client.calls import sendable
 from rl_client.errors import GraderUnfit, Refused, SessionLost
+from rl_client.keeping import keep
 from rl_client.sessions import AsyncSession
 from service.contract import (
     ExecResult,
@@ -55,8 +57,9 @@ class ToolLimits:
     """Of a run of Python, or of a session with its files."""
     disk_mb: int = 64
     """Of a session's workspace, and of its /tmp."""
-    session_ttl_s: float = 3600.0
-    """How long a session waits for the model's next call. A model that is slower loses it."""
+    session_ttl_s: float = 300.0
+    """How long a session is there when nothing is heard any more of who works in it. A model may take longer: its
+    `Terminal` keeps the session."""
     session_cpu_s: float = 600.0
     """CPU seconds of a session in all."""
     observation_chars: int = 4096
@@ -193,9 +196,11 @@ class Terminal(_Counted):
         *,
         files: Mapping[str, str] | None = None,
         session: AsyncSession | None = None,
+        keeps: bool = True,
     ) -> None:
         """`files`: texts that the workspace begins with, by their paths. `session`: one that is open, for what another
-        process has begun.
+        process has begun. `keeps`: whether the session that this opens is used now and then, however long the model
+        takes, for as long as this object is there.
         """
         super().__init__(limits or ToolLimits())
         self._grader = grader
@@ -203,6 +208,8 @@ class Terminal(_Counted):
         self._session = session
         self._turn = asyncio.Lock()
         self._used_up = False
+        self._keeps = keeps
+        self._keeping: asyncio.Task[None] | None = None
 
     async def bash(self, command: str) -> str:
         """What the command did, in words. Raises SessionLost, GraderError."""
@@ -244,6 +251,8 @@ class Terminal(_Counted):
     async def close(self) -> None:
         """Safe to call twice. Where the grader cannot be told, the session ends by itself."""
         session, self._session = self._session, None
+        if self._keeping is not None:
+            self._keeping.cancel()
         if session is not None:
             await session.__aexit__(None, None, None)
 
@@ -279,6 +288,8 @@ class Terminal(_Counted):
                 self._session = await self._grader.open_session(self.limits.of_session(self._files))
             except Refused as error:
                 raise _unfit(error) from error
+            if self._keeps:
+                self._keeping = keep(self._grader, self._session.id, self.limits.session_ttl_s, ref(self))
         return self._session
 
 

@@ -83,7 +83,8 @@ class RkgradeTools(vf.Toolset[RkgradeToolsConfig, RkgradeState]):
         if self._submitted is not None:
             return "error: The answer was handed in"
         if self._terminal is None:
-            self._terminal = Terminal(reached(self._settings).grader, self._limits)
+            # A server whose evaluation was killed may go on: it must not keep a session for nobody.
+            self._terminal = Terminal(reached(self._settings).grader, self._limits, keeps=False)
         told = await self._told(self._terminal.bash, command)
         self.state.session = None if self._terminal.session is None else self._terminal.session.id
         return told

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import subprocess
+import sys
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -12,7 +16,7 @@ from rl_client.async_client import AsyncGrader
 from rl_client.errors import GraderUnfit, GraderUnreachable, SessionLost
 from rl_client.tools import BASH, NO_CALLS_LEFT, PYTHON, SUBMIT, PythonTool, Terminal, ToolLimits, clipped
 from tests.rl_client.answering import Asked, answering
-from tests.serving import Server, metric
+from tests.serving import Server, metric, poll
 
 T = TypeVar("T")
 
@@ -156,6 +160,70 @@ def test_a_session_that_used_up_its_time_is_the_models_own_doing(grader: Server)
     limits = ToolLimits(memory_mb=256, disk_mb=16, timeout_s=20.0, session_cpu_s=0.5)
     spun, after = terminal(grader.url, "while :; do :; done", "echo 1", limits=limits)
     assert spun == after == "error: The workspace has used up its CPU time, and is gone"
+
+
+BRIEF = ToolLimits(memory_mb=256, disk_mb=16, session_ttl_s=1.0)
+
+
+@pytest.mark.jail
+def test_a_model_may_think_for_longer_than_a_session_may_be_idle(grader: Server) -> None:
+    """Also while all connections wait for something else."""
+    before = metric(grader.url, "rkgrade_sessions_open")
+
+    async def main() -> str:
+        async with AsyncGrader(grader.url, connections=1) as client:
+            one = Terminal(client, BRIEF)
+            await one.bash("echo 1 > a")
+            sleeper = Terminal(client, BRIEF)
+            await sleeper.bash("sleep 3")
+            told = await one.bash("cat a")
+            await one.close()
+            await sleeper.close()
+            return told
+
+    assert asyncio.run(main()) == "completed. [stdout]\n1\n[/stdout]"
+    assert metric(grader.url, "rkgrade_sessions_open") == before
+
+
+@pytest.mark.jail
+def test_a_session_that_nobody_works_in_any_more_ends(grader: Server) -> None:
+    before = metric(grader.url, "rkgrade_sessions_open")
+
+    async def main() -> None:
+        async with AsyncGrader(grader.url) as client:
+            await Terminal(client, BRIEF).bash("true")
+            gc.collect()
+            until = time.monotonic() + 20
+            while metric(grader.url, "rkgrade_sessions_open") != before:
+                assert time.monotonic() < until, "it is kept"
+                await asyncio.sleep(0.1)
+
+    asyncio.run(main())
+
+
+@pytest.mark.jail
+def test_sessions_of_a_process_that_was_killed_end_soon(grader: Server) -> None:
+    before = metric(grader.url, "rkgrade_sessions_open")
+    program = f"""
+import asyncio
+from rl_client.async_client import AsyncGrader
+from rl_client.tools import Terminal, ToolLimits
+
+async def main():
+    one = Terminal(AsyncGrader("{grader.url}"), ToolLimits(memory_mb=256, disk_mb=16, session_ttl_s=1.0))
+    print(await one.bash("true"), flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "completed.\n"
+            assert metric(grader.url, "rkgrade_sessions_open") == before + 1
+        finally:
+            process.kill()
+    poll(lambda: metric(grader.url, "rkgrade_sessions_open") == before, 20, "the session has ended")
 
 
 @pytest.mark.jail
