@@ -116,7 +116,7 @@ class AsyncGrader:
         return AsyncSession(id, self._tools, self._run)
 
     async def keep_session(self, id: str) -> None:
-        """Use it, so that it is not ended for being idle. Raises SessionLost, GaveUp, GraderError."""
+        """As of `Grader`, and whatever all connections are used for: it has one of its own."""
         await self._run(self._tools.read(id, "", 0), self._keeping)
 
     # -- taking the steps of an exchange

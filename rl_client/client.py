@@ -132,6 +132,10 @@ class Grader:
         """One that is open, by its id; whether it is shows when something is asked of it."""
         return Session(id, self._tools, self._run)
 
+    def keep_session(self, id: str) -> None:
+        """Use it, so that it is not ended for being idle. Raises SessionLost, GaveUp, GraderError."""
+        self._run(self._tools.read(id, "", 0))
+
     # -- taking the steps of an exchange
 
     def _run(self, steps: Exchange[T]) -> T:

@@ -13,8 +13,10 @@ from typing import TypeVar
 import pytest
 
 from rl_client.async_client import AsyncGrader
+from rl_client.client import Grader
 from rl_client.errors import GraderUnfit, GraderUnreachable, SessionLost
 from rl_client.tools import BASH, NO_CALLS_LEFT, PYTHON, SUBMIT, PythonTool, Terminal, ToolLimits, clipped
+from service.contract import SessionLimits, SessionRequest
 from tests.rl_client.answering import Asked, answering
 from tests.serving import Server, metric, poll
 
@@ -183,6 +185,19 @@ def test_a_model_may_think_for_longer_than_a_session_may_be_idle(grader: Server)
 
     assert asyncio.run(main()) == "completed. [stdout]\n1\n[/stdout]"
     assert metric(grader.url, "rkgrade_sessions_open") == before
+
+
+@pytest.mark.jail
+def test_a_thread_keeps_a_session_by_its_id(grader: Server) -> None:
+    with Grader(grader.url) as client:
+        request = SessionRequest(ttl_s=1.0, limits=SessionLimits(memory_mb=256, disk_mb=16))
+        with client.open_session(request) as session:
+            until = time.monotonic() + 2
+            while time.monotonic() < until:
+                client.keep_session(session.id)
+            assert session.run("true").exit_code == 0
+        with pytest.raises(SessionLost):
+            client.keep_session(session.id)
 
 
 @pytest.mark.jail
