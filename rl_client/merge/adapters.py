@@ -193,7 +193,7 @@ class Added:
     def row(self, tensor: Tensor) -> int:
         return 1 if self._module(tensor) is None else tensor.shape[1]
 
-    def raw(self, tensor: Tensor, first: int, count: int) -> None:
+    def place(self, tensor: Tensor, first: int) -> None:
         return None
 
     def fill(self, tensor: Tensor, first: int, into: Wide) -> None:

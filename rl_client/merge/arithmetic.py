@@ -65,8 +65,8 @@ def largest(dtype: str) -> float:
     return float(ml_dtypes.finfo(FLOATS[dtype]).max)  # type: ignore[no-untyped-call]
 
 
-class Piece:
-    """The same piece of one tensor from every input, and sums of them. Its buffers serve one piece after the other.
+class Sums:
+    """Sums of the same piece of one tensor from every input. Its buffers serve one piece after the other.
 
     Inputs are whole checkpoints, or the first is and the others are what adapters add to it (`deltas`).
     """
@@ -194,9 +194,11 @@ def copied_input(coefficients: Sequence[float]) -> int | None:
 
 def squared_norm(values: Wide) -> float:
     """The sum of squares."""
+    whole = values.size // _DOT * _DOT
     with np.errstate(over="ignore", invalid="ignore"):
-        parts = (values[first : first + _DOT] for first in range(0, values.size, _DOT))
-        return sum((float(np.dot(part, part)) for part in parts), 0.0)
+        rows, rest = values[:whole].reshape(-1, _DOT), values[whole:]
+        dots = np.matmul(rows[:, None, :], rows[:, :, None])
+        return float(dots.sum(dtype=np.float64)) + float(np.dot(rest, rest))
 
 
 def is_kept_apart(dtype: str, coefficients: Sequence[Sequence[float]]) -> bool:

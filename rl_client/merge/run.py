@@ -1,14 +1,17 @@
 """The merge itself: one pass over the inputs, piece by piece, into every output at once.
 
-The pass follows the files of the template, and so do the outputs. One thread reads and adds, one writes and hashes what
-is written, one hashes the inputs. Memory depends on the size of none of them. Knows no terminal.
+The pass follows the files of the template, and so do the outputs. One thread adds; others read and hash what it is to
+add, and write and hash what it has added, each file in its order. Memory depends on the size of none of them. Knows no
+terminal.
 """
 
 from __future__ import annotations
 
 import json
+import threading
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,18 +21,21 @@ from typing import Protocol
 import numpy as np
 
 from rl_client.merge import records
-from rl_client.merge.arithmetic import FLOATS, PIECE, Counts, Measures, Piece, Raw, is_kept_apart
+from rl_client.merge.arithmetic import FLOATS, PIECE, Counts, Measures, Raw, Sums, is_kept_apart
 from rl_client.merge.checkpoint import INDEX
 from rl_client.merge.errors import BadCheckpoint, NotFinite
-from rl_client.merge.hashing import Hashing
+from rl_client.merge.hashing import FileHash
 from rl_client.merge.headers import Tensor
+from rl_client.merge.lanes import Buffers, Lanes
 from rl_client.merge.output import Output, Shard
 from rl_client.merge.plan import VERSION, Plan, check_room, check_unchanged, stamps_of
 from rl_client.merge.recipes import Recipe
 from rl_client.merge.records import Change, FileRecord, InputRecord, MergeRecord, NotFiniteRecord, ShardRecord
 
-#: Buffers of pieces on their way to the disk.
-_BUFFERS = 4
+#: Pieces that are read at once: threads wait for each other less often, and what is added still fits a core's cache.
+_SPAN = 4
+#: Of what is read, and of what is to be written: what waits while the next is made.
+_WAITING = 3
 
 
 class Watcher(Protocol):
@@ -51,12 +57,45 @@ class _Open:
     output: Output
     coefficients: tuple[float, ...]
     shard: Shard
+    lane: int
     not_finite: dict[str, Counts] = field(default_factory=dict)
 
     def end(self, name: str, changes: dict[str, Change]) -> None:
         written = self.shard.close()
         counts = {tensor: NotFiniteRecord.of(one) for tensor, one in self.not_finite.items()}
         self.output.add(ShardRecord(file=name, written=written, not_finite=counts, changes=changes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Elements of a tensor, which the sources that are read are being asked for."""
+
+    tensor: Tensor
+    first: int
+    count: int
+    reads: Sequence[Future[Raw] | None]
+
+    def pieces(self, step: int) -> Iterator[_Piece]:
+        """When they are read. Raises BadCheckpoint."""
+        raws = [None if one is None else one.result() for one in self.reads]
+        for at in range(0, self.count, step):
+            count, size = min(step, self.count - at), self.tensor.item_bytes
+            within = slice(at * size, (at + count) * size)
+            yield _Piece(self.tensor, self.first + at, count, [None if raw is None else raw[within] for raw in raws])
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Elements of a tensor, as the sources that are read have them."""
+
+    tensor: Tensor
+    first: int
+    count: int
+    raws: Sequence[Raw | None]
+
+    @property
+    def bytes(self) -> int:
+        return self.count * self.tensor.item_bytes
 
 
 def merge(plan: Plan, watcher: Watcher) -> list[Output]:
@@ -75,11 +114,10 @@ def merge(plan: Plan, watcher: Watcher) -> list[Output]:
     with ExitStack() as stack:
         for output, _ in todo:
             stack.enter_context(output.begun())
-        hashes = stack.enter_context(Hashing(plan.files))
-        with _Pass(plan, watcher) as run:
+        with _Pass(plan, todo, watcher) as run:
             for name, tensors in plan.shards.items():
-                run.shard(name, tensors, [one for one in todo if name not in one[0].done])
-        hashed = {path: hashes.of(path) for path in plan.files}
+                run.shard(name, tensors)
+            hashed = run.hashed()
         check_unchanged(stamps)
         for output, recipe in todo:
             record = _record(plan, recipe, output, hashed)
@@ -90,17 +128,20 @@ def merge(plan: Plan, watcher: Watcher) -> list[Output]:
 class _Pass:
     """One pass over the inputs; as a context manager ends when everything is on the disk."""
 
-    def __init__(self, plan: Plan, watcher: Watcher) -> None:
+    def __init__(self, plan: Plan, todo: Sequence[tuple[Output, Recipe]], watcher: Watcher) -> None:
         self._plan = plan
+        self._todo = todo
         self._watcher = watcher
         self._sources = plan.sources
         largest = max((self._step(one) for tensors in plan.shards.values() for one in tensors), default=PIECE)
-        self._piece = Piece(len(self._sources), largest, deltas=plan.base is not None)
+        self._sums = Sums(len(self._sources), largest, deltas=plan.base is not None)
         self._coefficients = [plan.coefficients(recipe) for recipe in plan.recipes]
-        self._writer = ThreadPoolExecutor(1, "writing")
-        self._buffers = [np.empty(largest * 8, np.uint8) for _ in range(_BUFFERS)]
-        self._busy: list[Future[None]] = []
-        self._turn = 0
+        # A lane of each source, then one of each output.
+        self._lanes = Lanes(len(self._sources) + len(todo))
+        self._unwanted = threading.Event()
+        self._hashes = [{path: FileHash(path, self._unwanted) for path in source.files} for source in self._sources]
+        self._read = [Buffers(_WAITING, _SPAN * largest * 8) for _ in self._sources]
+        self._added = Buffers(_WAITING + self._lanes.threads, largest * 8)
         self._ends: list[Future[None]] = []
         self._opened: list[_Open] = []
 
@@ -115,95 +156,119 @@ class _Pass:
                 for end in self._ends:
                     end.result()
         finally:
+            self._unwanted.set()
+            for buffers in (self._added, *self._read):
+                buffers.cancel()
             # Files that are written and only not on the disk yet are not given up.
-            for write in self._busy:
-                write.cancel()
-            self._writer.shutdown()
+            self._lanes.end()
             for one in self._opened:
                 one.shard.drop()
 
-    def shard(self, name: str, tensors: Sequence[Tensor], todo: Sequence[tuple[Output, Recipe]]) -> None:
-        """Write a file of each of these outputs."""
-        if not todo:
-            return
+    def shard(self, name: str, tensors: Sequence[Tensor]) -> None:
+        """Write a file of each output that has it not."""
         for end in filter(Future.done, self._ends):
             end.result()
         opened: list[_Open] = []
-        for output, recipe in todo:
-            shard = output.shard(name, self._plan.head(recipe, tensors))
-            opened.append(_Open(output, self._plan.coefficients(recipe), shard))
-            self._opened.append(opened[-1])
-        changes = {}
-        for tensor in tensors:
-            measures = self._tensor(tensor, opened)
-            if measures is not None:
-                changes[tensor.name] = _change(measures)
-        self._settle()
-        self._ends += [self._writer.submit(one.end, name, changes) for one in opened]
+        for lane, (output, recipe) in enumerate(self._todo, len(self._sources)):
+            if name not in output.done:
+                shard = output.shard(name, self._plan.head(recipe, tensors))
+                opened.append(_Open(output, self._plan.coefficients(recipe), shard, lane))
+                self._opened.append(opened[-1])
+        if not opened:
+            return
+        measures: dict[str, Measures] = {}
+        for piece in self._pieces(tensors):
+            if piece.tensor.dtype in FLOATS:
+                measured = self._average(piece, opened)
+                if piece.tensor.name in measures:
+                    measures[piece.tensor.name].add(measured)
+                else:
+                    measures[piece.tensor.name] = measured
+            else:
+                self._copy(piece, opened)
+            self._watcher.advanced(piece.bytes * len(opened))
+        changes = {name: _change(one) for name, one in measures.items()}
+        self._added.settle()
+        self._ends += [self._lanes.put(one.lane, one.end, name, changes) for one in opened]
+
+    def hashed(self) -> dict[Path, FileRecord]:
+        """Of all files of the sources, when all is read. Raises BadCheckpoint."""
+        for buffers in self._read:
+            buffers.settle()
+        ends = {
+            path: self._lanes.put(lane, one.finish)
+            for lane, files in enumerate(self._hashes)
+            for path, one in files.items()
+        }
+        return {path: end.result() for path, end in ends.items()}
 
     def _step(self, tensor: Tensor) -> int:
         """Elements of a piece of this tensor: whole rows of it, where an adapter adds to them."""
         row = max(source.row(tensor) for source in self._sources)
         return max(PIECE // row, 1) * row
 
-    def _tensor(self, tensor: Tensor, opened: Sequence[_Open]) -> Measures | None:
-        """Of a tensor that is averaged, and has elements."""
-        step = self._step(tensor)
-        measures: Measures | None = None
-        for first in range(0, tensor.elements, step):
-            count = min(step, tensor.elements - first)
-            if tensor.dtype in FLOATS:
-                piece = self._average(tensor, first, count, opened)
-                if measures is None:
-                    measures = piece
-                else:
-                    measures.add(piece)
-            else:
-                raw = self._sources[0].raw(tensor, first, count)
-                assert raw is not None
-                for one in opened:
-                    out = self._free(raw.size)
-                    np.copyto(out, raw)
-                    self._write(one, out)
-            self._watcher.advanced(count * tensor.item_bytes * len(opened))
-        return measures
+    def _pieces(self, tensors: Sequence[Tensor]) -> Iterator[_Piece]:
+        for span in self._spans(tensors):
+            yield from span.pieces(self._step(span.tensor))
 
-    def _average(self, tensor: Tensor, first: int, count: int, opened: Sequence[_Open]) -> Measures:
-        piece = self._piece
-        piece.begin(tensor.dtype, [source.raw(tensor, first, count) for source in self._sources], count)
+    def _spans(self, tensors: Sequence[Tensor]) -> Iterator[_Span]:
+        """All of these tensors; while one is worked on, the next is read."""
+        ahead: deque[_Span] = deque()
+        for tensor in tensors:
+            step = _SPAN * self._step(tensor)
+            # Tensors that are no floats are the same in all.
+            numbers = range(len(self._sources) if tensor.dtype in FLOATS else 1)
+            for first in range(0, tensor.elements, step):
+                count = min(step, tensor.elements - first)
+                ahead.append(_Span(tensor, first, count, [self._fetch(one, tensor, first, count) for one in numbers]))
+                if len(ahead) > 1:
+                    yield ahead.popleft()
+        yield from ahead
+
+    def _fetch(self, number: int, tensor: Tensor, first: int, count: int) -> Future[Raw] | None:
+        """What a source holds there, if it is one that is read."""
+        place = self._sources[number].place(tensor, first)
+        if place is None:
+            return None
+        buffers = self._read[number]
+        raw = buffers.take(count * tensor.item_bytes)
+        read = self._lanes.put(number, place.read, raw)
+        buffers.give(self._lanes.put(number, self._hashes[number][place.path].follow, place.offset, raw))
+        return read
+
+    def _average(self, piece: _Piece, opened: Sequence[_Open]) -> Measures:
+        tensor, sums = piece.tensor, self._sums
+        sums.begin(tensor.dtype, piece.raws, piece.count)
         for number, source in enumerate(self._sources):
-            source.fill(tensor, first, piece.wide(number))
-        measures = piece.measure(keeps_equal=is_kept_apart(tensor.dtype, self._coefficients))
+            source.fill(tensor, piece.first, sums.wide(number))
+        measures = sums.measure(keeps_equal=is_kept_apart(tensor.dtype, self._coefficients))
         if not measures.are_finite and not self._plan.takes_not_finite:
             self._refuse_not_finite(tensor)
         for one in opened:
-            out = self._free(count * tensor.item_bytes)
-            counts = piece.sum_into(one.coefficients, out)
+            out = self._added.take(piece.bytes)
+            counts = sums.sum_into(one.coefficients, out)
             self._write(one, out)
             if counts:
                 one.not_finite.setdefault(tensor.name, Counts()).add(counts)
         return measures
 
+    def _copy(self, piece: _Piece, opened: Sequence[_Open]) -> None:
+        (raw,) = piece.raws
+        assert raw is not None
+        for one in opened:
+            out = self._added.take(piece.bytes)
+            np.copyto(out, raw)
+            self._write(one, out)
+
     def _refuse_not_finite(self, tensor: Tensor) -> None:
         """Squares may be infinite where no element is."""
         for number, source in enumerate(self._sources):
-            nan, infinite = self._piece.not_finite(number)
+            nan, infinite = self._sums.not_finite(number)
             if nan or infinite:
                 raise NotFinite(source.path, tensor.name, nan, infinite)
 
-    def _free(self, size: int) -> Raw:
-        """The next buffer, when what was in it is written."""
-        if len(self._busy) == _BUFFERS:
-            self._busy.pop(0).result()
-        self._turn = (self._turn + 1) % _BUFFERS
-        return self._buffers[self._turn][:size]
-
     def _write(self, one: _Open, out: Raw) -> None:
-        self._busy.append(self._writer.submit(one.shard.write, out.data))
-
-    def _settle(self) -> None:
-        while self._busy:
-            self._busy.pop(0).result()
+        self._added.give(self._lanes.put(one.lane, one.shard.write, out.data))
 
 
 def _change(measures: Measures) -> Change:

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
-
-import numpy as np
 
 from rl_client.merge.arithmetic import Raw, Wide
 from rl_client.merge.checkpoint import Checkpoint
 from rl_client.merge.errors import BadCheckpoint
 from rl_client.merge.headers import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a piece of a tensor lies, in a file that is open."""
+
+    path: Path
+    offset: int
+    """In bytes, from the beginning of the file."""
+    tensor: str
+    fd: int
+
+    def read(self, into: Raw) -> Raw:
+        """Fill the buffer with what lies there. Raises BadCheckpoint."""
+        done = 0
+        while done < into.size:
+            try:
+                got = os.preadv(self.fd, [into.data[done:]], self.offset + done)
+            except OSError as error:
+                raise BadCheckpoint(self.path, error.strerror or str(error)) from error
+            if not got:
+                raise BadCheckpoint(self.path, f"ends within tensor {self.tensor}")
+            done += got
+        return into
 
 
 class Source(Protocol):
@@ -33,10 +56,8 @@ class Source(Protocol):
         """Elements that are asked for together; pieces are multiples of it."""
         ...
 
-    def raw(self, tensor: Tensor, first: int, count: int) -> Raw | None:
-        """A piece of a tensor as it lies in a file, in elements, until the next is asked for; None where it is not
-        read but computed.
-        """
+    def place(self, tensor: Tensor, first: int) -> Place | None:
+        """Where the elements from `first` on lie; None where they are not read but computed."""
         ...
 
     def fill(self, tensor: Tensor, first: int, into: Wide) -> None:
@@ -52,7 +73,6 @@ class Stored:
         self.files = [checkpoint.path / name for name in checkpoint.files]
         self._tensors: Mapping[str, Tensor] = checkpoint.tensors
         self._opened: dict[Path, int] = {}
-        self._buffer = np.empty(0, np.uint8)
 
     def __enter__(self) -> Stored:
         return self
@@ -67,25 +87,20 @@ class Stored:
     def row(self, tensor: Tensor) -> int:
         return 1
 
-    def raw(self, tensor: Tensor, first: int, count: int) -> Raw:
+    def place(self, tensor: Tensor, first: int) -> Place:
         held = self._tensors[tensor.name]
-        wanted, at = count * held.item_bytes, held.offset + first * held.item_bytes
-        if self._buffer.size < wanted:
-            self._buffer = np.empty(wanted, np.uint8)
-        into = self._buffer[:wanted]
-        try:
-            if held.path not in self._opened:
-                self._opened[held.path] = os.open(held.path, os.O_RDONLY | os.O_CLOEXEC)
-                os.posix_fadvise(self._opened[held.path], 0, 0, os.POSIX_FADV_SEQUENTIAL)
-            done = 0
-            while done < wanted:
-                got = os.preadv(self._opened[held.path], [into.data[done:]], at + done)
-                if not got:
-                    raise BadCheckpoint(held.path, f"ends within tensor {held.name}")
-                done += got
-        except OSError as error:
-            raise BadCheckpoint(held.path, error.strerror or str(error)) from error
-        return into
+        if held.path not in self._opened:
+            self._opened[held.path] = _open(held.path)
+        return Place(held.path, held.offset + first * held.item_bytes, held.name, self._opened[held.path])
 
     def fill(self, tensor: Tensor, first: int, into: Wide) -> None:
         pass
+
+
+def _open(path: Path) -> int:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
+    except OSError as error:
+        raise BadCheckpoint(path, error.strerror or str(error)) from error
+    return fd

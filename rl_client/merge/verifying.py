@@ -115,12 +115,13 @@ def _off(
 ) -> int:
     """How many elements of a piece are further from the exact sum than rounding can bring them."""
     dtype = FLOATS[tensor.dtype]
-    found = output.raw(tensor, first, count).view(dtype).astype(np.float64)
+    raw = np.empty(count * tensor.item_bytes, np.uint8)
+    found = output.place(tensor, first).read(raw).view(dtype).astype(np.float64)
     exact = np.zeros(count)
     size = np.zeros(count)
     with np.errstate(over="ignore", invalid="ignore"):
         for source, weight in zip(inputs, weights, strict=True):
-            term = weight * source.raw(tensor, first, count).view(dtype).astype(np.float64)
+            term = weight * source.place(tensor, first).read(raw).view(dtype).astype(np.float64)
             exact += term
             size += abs(term)
         unit = 2.0**-24 if tensor.dtype != "F64" else 2.0**-51

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rl_client.merge.arithmetic import FLOATS, Counts, Measures, Piece, is_kept_apart
+from rl_client.merge.arithmetic import FLOATS, Counts, Measures, Sums, is_kept_apart
 
 ALPHAS = (-0.5, 0.25, 0.3, 1.5, 2.7)
 
@@ -21,11 +21,11 @@ def summed(
     dtype: str, inputs: Sequence[NDArray[Any]], coefficients: Sequence[float]
 ) -> tuple[NDArray[Any], Counts, Measures]:
     kind = FLOATS[dtype]
-    piece = Piece(len(inputs), inputs[0].size, deltas=False)
-    piece.begin(dtype, [one.astype(kind).view(np.uint8) for one in inputs], inputs[0].size)
-    measures = piece.measure(keeps_equal=is_kept_apart(dtype, [coefficients]))
+    sums = Sums(len(inputs), inputs[0].size, deltas=False)
+    sums.begin(dtype, [one.astype(kind).view(np.uint8) for one in inputs], inputs[0].size)
+    measures = sums.measure(keeps_equal=is_kept_apart(dtype, [coefficients]))
     out = np.empty(inputs[0].size * kind.itemsize, np.uint8)
-    counts = piece.sum_into(coefficients, out)
+    counts = sums.sum_into(coefficients, out)
     return out.view(kind), counts, measures
 
 

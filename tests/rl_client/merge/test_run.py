@@ -233,3 +233,25 @@ def test_a_checkpoint_that_shrinks_in_between_does_not_pass(tmp_path: Path) -> N
     with pytest.raises(BadCheckpoint, match="ends within tensor"):
         average(tmp_path / "out", [low, high], 0.5, watcher=Shrinking())
     assert not (tmp_path / "out/alpha=0.5").exists()
+
+
+@pytest.mark.parametrize(("backwards", "times"), [(False, 1), (True, 2)])
+def test_files_are_hashed_by_what_is_read_of_them_anyway(tmp_path: Path, backwards: bool, times: int) -> None:
+    """The second lies in files of its own. Where its order is another, no file is read more than twice."""
+    shapes = {f"layer.{number}": (500, 1000) for number in range(4)}
+    second = list(tensors(2, **shapes).items())
+    high = [{name: one} for name, one in (reversed(second) if backwards else second)]
+    paths = [write(tmp_path / "low", tensors(1, **shapes)), write(tmp_path / "high", high)]
+    files = [file for path in paths for file in path.glob("*.safetensors")]
+    before = read_bytes()
+    (output,) = average(tmp_path / "out", paths, 0.25)
+    read = read_bytes() - before
+    assert output.record is not None
+    told = {(source.path, name): one.sha256 for source in output.record.inputs for name, one in source.files.items()}
+    assert told == {(str(one.parent), one.name): hashlib.sha256(one.read_bytes()).hexdigest() for one in files}
+    assert read < (times + 0.1) * sum(file.stat().st_size for file in files)
+
+
+def read_bytes() -> int:
+    """That this process has read so far, of files and whatever else."""
+    return int(Path("/proc/self/io").read_text().split()[1])
