@@ -8,8 +8,6 @@ terminal.
 from __future__ import annotations
 
 import json
-import threading
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -21,20 +19,18 @@ from typing import Protocol
 import numpy as np
 
 from rl_client.merge import records
-from rl_client.merge.arithmetic import FLOATS, PIECE, Counts, Measures, Raw, Sums, is_kept_apart
+from rl_client.merge.arithmetic import FLOATS, Counts, Measures, Raw, Sums, is_kept_apart
 from rl_client.merge.checkpoint import INDEX
 from rl_client.merge.errors import BadCheckpoint, NotFinite
-from rl_client.merge.hashing import FileHash
 from rl_client.merge.headers import Tensor
 from rl_client.merge.lanes import Buffers, Lanes
 from rl_client.merge.output import Output, Shard
 from rl_client.merge.plan import VERSION, Plan, check_room, check_unchanged, stamps_of
+from rl_client.merge.reading import Piece, Reading
 from rl_client.merge.recipes import Recipe
 from rl_client.merge.records import Change, FileRecord, InputRecord, MergeRecord, NotFiniteRecord, ShardRecord
 
-#: Pieces that are read at once: threads wait for each other less often, and what is added still fits a core's cache.
-_SPAN = 4
-#: Of what is read, and of what is to be written: what waits while the next is made.
+#: Pieces that wait to be written while the next is made.
 _WAITING = 3
 
 
@@ -64,38 +60,6 @@ class _Open:
         written = self.shard.close()
         counts = {tensor: NotFiniteRecord.of(one) for tensor, one in self.not_finite.items()}
         self.output.add(ShardRecord(file=name, written=written, not_finite=counts, changes=changes))
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """Elements of a tensor, which the sources that are read are being asked for."""
-
-    tensor: Tensor
-    first: int
-    count: int
-    reads: Sequence[Future[Raw] | None]
-
-    def pieces(self, step: int) -> Iterator[_Piece]:
-        """When they are read. Raises BadCheckpoint."""
-        raws = [None if one is None else one.result() for one in self.reads]
-        for at in range(0, self.count, step):
-            count, size = min(step, self.count - at), self.tensor.item_bytes
-            within = slice(at * size, (at + count) * size)
-            yield _Piece(self.tensor, self.first + at, count, [None if raw is None else raw[within] for raw in raws])
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Elements of a tensor, as the sources that are read have them."""
-
-    tensor: Tensor
-    first: int
-    count: int
-    raws: Sequence[Raw | None]
-
-    @property
-    def bytes(self) -> int:
-        return self.count * self.tensor.item_bytes
 
 
 def merge(plan: Plan, watcher: Watcher) -> list[Output]:
@@ -133,14 +97,14 @@ class _Pass:
         self._todo = todo
         self._watcher = watcher
         self._sources = plan.sources
-        largest = max((self._step(one) for tensors in plan.shards.values() for one in tensors), default=PIECE)
-        self._sums = Sums(len(self._sources), largest, deltas=plan.base is not None)
-        self._coefficients = [plan.coefficients(recipe) for recipe in plan.recipes]
         # A lane of each source, then one of each output.
         self._lanes = Lanes(len(self._sources) + len(todo))
-        self._unwanted = threading.Event()
-        self._hashes = [{path: FileHash(path, self._unwanted) for path in source.files} for source in self._sources]
-        self._read = [Buffers(_WAITING, _SPAN * largest * 8) for _ in self._sources]
+        self._reading = Reading(
+            self._sources, [one for tensors in plan.shards.values() for one in tensors], self._lanes
+        )
+        largest = self._reading.largest
+        self._sums = Sums(len(self._sources), largest, deltas=plan.base is not None)
+        self._coefficients = [plan.coefficients(recipe) for recipe in plan.recipes]
         self._added = Buffers(_WAITING + self._lanes.threads, largest * 8)
         self._ends: list[Future[None]] = []
         self._opened: list[_Open] = []
@@ -156,9 +120,8 @@ class _Pass:
                 for end in self._ends:
                     end.result()
         finally:
-            self._unwanted.set()
-            for buffers in (self._added, *self._read):
-                buffers.cancel()
+            self._reading.cancel()
+            self._added.cancel()
             # Files that are written and only not on the disk yet are not given up.
             self._lanes.end()
             for one in self._opened:
@@ -177,7 +140,7 @@ class _Pass:
         if not opened:
             return
         measures: dict[str, Measures] = {}
-        for piece in self._pieces(tensors):
+        for piece in self._reading.pieces(tensors):
             if piece.tensor.dtype in FLOATS:
                 measured = self._average(piece, opened)
                 if piece.tensor.name in measures:
@@ -192,51 +155,10 @@ class _Pass:
         self._ends += [self._lanes.put(one.lane, one.end, name, changes) for one in opened]
 
     def hashed(self) -> dict[Path, FileRecord]:
-        """Of all files of the sources, when all is read. Raises BadCheckpoint."""
-        for buffers in self._read:
-            buffers.settle()
-        ends = {
-            path: self._lanes.put(lane, one.finish)
-            for lane, files in enumerate(self._hashes)
-            for path, one in files.items()
-        }
-        return {path: end.result() for path, end in ends.items()}
+        """Of all files of the sources. Raises BadCheckpoint."""
+        return self._reading.hashed()
 
-    def _step(self, tensor: Tensor) -> int:
-        """Elements of a piece of this tensor: whole rows of it, where an adapter adds to them."""
-        row = max(source.row(tensor) for source in self._sources)
-        return max(PIECE // row, 1) * row
-
-    def _pieces(self, tensors: Sequence[Tensor]) -> Iterator[_Piece]:
-        for span in self._spans(tensors):
-            yield from span.pieces(self._step(span.tensor))
-
-    def _spans(self, tensors: Sequence[Tensor]) -> Iterator[_Span]:
-        """All of these tensors; while one is worked on, the next is read."""
-        ahead: deque[_Span] = deque()
-        for tensor in tensors:
-            step = _SPAN * self._step(tensor)
-            # Tensors that are no floats are the same in all.
-            numbers = range(len(self._sources) if tensor.dtype in FLOATS else 1)
-            for first in range(0, tensor.elements, step):
-                count = min(step, tensor.elements - first)
-                ahead.append(_Span(tensor, first, count, [self._fetch(one, tensor, first, count) for one in numbers]))
-                if len(ahead) > 1:
-                    yield ahead.popleft()
-        yield from ahead
-
-    def _fetch(self, number: int, tensor: Tensor, first: int, count: int) -> Future[Raw] | None:
-        """What a source holds there, if it is one that is read."""
-        place = self._sources[number].place(tensor, first)
-        if place is None:
-            return None
-        buffers = self._read[number]
-        raw = buffers.take(count * tensor.item_bytes)
-        read = self._lanes.put(number, place.read, raw)
-        buffers.give(self._lanes.put(number, self._hashes[number][place.path].follow, place.offset, raw))
-        return read
-
-    def _average(self, piece: _Piece, opened: Sequence[_Open]) -> Measures:
+    def _average(self, piece: Piece, opened: Sequence[_Open]) -> Measures:
         tensor, sums = piece.tensor, self._sums
         sums.begin(tensor.dtype, piece.raws, piece.count)
         for number, source in enumerate(self._sources):
@@ -252,7 +174,7 @@ class _Pass:
                 one.not_finite.setdefault(tensor.name, Counts()).add(counts)
         return measures
 
-    def _copy(self, piece: _Piece, opened: Sequence[_Open]) -> None:
+    def _copy(self, piece: Piece, opened: Sequence[_Open]) -> None:
         (raw,) = piece.raws
         assert raw is not None
         for one in opened:
