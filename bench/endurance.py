@@ -166,7 +166,7 @@ def tabulate(report: Report, title: str, samples: Sequence[Sample]) -> None:
         [name, count, warm.counts[name], end.counts[name], None] for name, count in idle.counts.items()
     ]
     for name, size in idle.memory_mb.items():
-        share = f"{100 * (end.memory_mb[name] / warm.memory_mb[name] - 1):+.1f} %"
+        share = f"{100 * (end.memory_mb[name] / warm.memory_mb[name] - 1):+z.1f} %"
         rows.append([f"{name}, MB", size, warm.memory_mb[name], end.memory_mb[name], share])
     rows.append(["PSS of API and workers, MB", idle.pss_mb, warm.pss_mb, end.pss_mb, None])
     for name, size in idle.stores_mb.items():

@@ -274,7 +274,7 @@ def _shown(value: Cell) -> str:
         return "-"
     if isinstance(value, float):
         decimals = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
-        return f"{value:.{decimals}f}"
+        return f"{value:z.{decimals}f}"
     return str(value)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from rl_client.ensemble.report import Report as Ensemble
 from rl_client.ensemble.runs import Run, read_runs
 from rl_client.evaluate.report import CATEGORIES, ProblemCounts
-from rl_client.evaluate.statistics import Estimate, estimates
+from rl_client.evaluate.statistics import Estimate, estimates, signed
 
 POOLS = ("ensemble", "ensemble-optimised")
 TRAINED = ("r_2", "r_4", "r_inf")
@@ -135,9 +135,8 @@ def both(one: str, other: str) -> str:
 def told(estimate: Estimate, sign: int = 1) -> str:
     if estimate.mean is None or estimate.low is None or estimate.high is None:
         return "(not told)"
-    # Without the sign of -0.
-    mean, low, high = (sign * value + 0.0 for value in (estimate.mean, estimate.low, estimate.high))
-    return f"{mean:+.3f} [{min(low, high):+.3f}, {max(low, high):+.3f}]"
+    mean, low, high = (sign * value for value in (estimate.mean, estimate.low, estimate.high))
+    return f"{signed(mean, 3)} [{signed(min(low, high), 3)}, {signed(max(low, high), 3)}]"
 
 
 def margins(path: Path) -> dict[str, Estimate]:

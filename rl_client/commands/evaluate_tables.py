@@ -82,9 +82,9 @@ def totals(report: Report) -> Iterator[str]:
 
 
 def shown(rate: Estimate) -> str:
-    """A mean with its interval, where it has one."""
+    """A mean with its interval, where it has one; what rounds to nothing has no sign."""
     if rate.mean is None:
         return "null"
     if rate.low is None or rate.high is None:
-        return f"{rate.mean:.3f}"
-    return f"{rate.mean:.3f} [{rate.low:.3f}, {rate.high:.3f}]"
+        return f"{rate.mean:z.3f}"
+    return f"{rate.mean:z.3f} [{rate.low:z.3f}, {rate.high:z.3f}]"

@@ -106,8 +106,8 @@ def compare(
 
 
 def _less(one: Floats, other: Floats) -> Floats:
-    """What rounding alone leaves of a difference is none: it would be told as a gain."""
-    return np.round(one - other, 12)
+    """What rounding alone leaves of a difference is none, of either sign: it would be told as a gain."""
+    return np.round(one - other, 12) + 0.0
 
 
 class _Drawn:

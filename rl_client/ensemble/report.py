@@ -16,7 +16,7 @@ from rl_client.ensemble.errors import BadBudget, Unfit
 from rl_client.ensemble.flakiness import Flakiness
 from rl_client.ensemble.runs import Run
 from rl_client.ensemble.turnover import Turnover, only
-from rl_client.evaluate.statistics import LEVEL, RESAMPLES, Estimate, Floats
+from rl_client.evaluate.statistics import LEVEL, RESAMPLES, Estimate, Floats, signed
 
 
 class _Part(BaseModel):
@@ -161,9 +161,8 @@ def report_of(
 
 def words_of(gain: Estimate, budget: int) -> str:
     """What the gain's interval says."""
-    # Nothing is +0.0, of either sign.
-    points, low, high = (100 * value + 0.0 for value in (gain.mean, gain.low, gain.high) if value is not None)
-    interval = f"{points:+.1f} points of pass@{budget}, between {low:+.1f} and {high:+.1f}"
+    points, low, high = (100 * value for value in (gain.mean, gain.low, gain.high) if value is not None)
+    interval = f"{signed(points, 1)} points of pass@{budget}, between {signed(low, 1)} and {signed(high, 1)}"
     if low > 0:
         return f"the pool covers more than the best single checkpoint: {interval}"
     if high < 0:

@@ -255,4 +255,5 @@ def _alpha(text: str) -> float | None:
         alpha = float(text)
     except ValueError:
         return None
-    return alpha if math.isfinite(alpha) else None
+    # -0 is 0, in tables as elsewhere.
+    return alpha + 0.0 if math.isfinite(alpha) else None

@@ -34,6 +34,12 @@ class Estimate:
     """Those that have it."""
 
 
+def signed(difference: float, digits: int) -> str:
+    """With its sign; without one where it rounds to nothing, which is neither more nor less."""
+    text = f"{difference:+z.{digits}f}"
+    return text.removeprefix("+") if float(text) == 0 else text
+
+
 def resampled_means(values: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
     """Means over problems drawn with replacement: [problems, metrics] in, [resamples, metrics] out.
 

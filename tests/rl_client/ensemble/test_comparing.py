@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from rl_client.commands.evaluate_tables import shown
 from rl_client.ensemble.allocating import exact, greedy, optimised, search_of, uniform
 from rl_client.ensemble.comparing import SPLITS, compare
 from rl_client.ensemble.coverage import Pool
@@ -82,11 +83,19 @@ def test_checkpoints_that_solve_other_problems_gain_and_worse_ones_lose() -> Non
             assert (best.allocation, set(best.chosen)) == ((9, 0, 0), {0})
             assert best.gain == Estimate(0, 0, 0, 300)
     assert "not shown to cover more" in words_of(Estimate(0.01, -0.01, 0.02, 9), 5)
-    assert "nor less: +0.0 points" in words_of(Estimate(-0.0, -0.01, 0.02, 9), 5)
     assert words_of(Estimate(0.033, 0.01, 0.05, 9), 250) == (
         "the pool covers more than the best single checkpoint: +3.3 points of pass@250, between +1.0 and +5.0"
     )
     assert "covers less" in words_of(Estimate(-0.03, -0.05, -0.01, 9), 5)
+
+
+def test_what_rounds_to_nothing_has_no_sign_of_less() -> None:
+    assert words_of(Estimate(-0.0004, -0.01, -0.0, 9), 5).endswith(
+        "nor less: 0.0 points of pass@5, between -1.0 and 0.0"
+    )
+    assert words_of(Estimate(-0.0006, -0.01, -0.0004, 9), 5).endswith("-0.1 points of pass@5, between -1.0 and 0.0")
+    assert shown(Estimate(-0.0004, -0.0006, 0.0004, 9)) == "0.000 [-0.001, 0.000]"
+    assert shown(Estimate(-0.0004, None, None, 1)) == "0.000"
 
 
 def test_what_is_told_of_an_optimised_allocation_is_of_problems_that_it_was_not_chosen_by() -> None:

@@ -214,10 +214,12 @@ def test_a_run_has_the_name_and_the_alpha_that_it_is_given(tmp_path: Path, monke
         "alpha=-0.5": ("alpha=-0.5", "alpha=-0.5", -0.5),
         "far=alpha=-0.5": ("far", "alpha=-0.5", -0.5),
         "alpha=-0.5@2": ("alpha=-0.5", "alpha=-0.5", 2),
+        "low@-0": ("low", "low", 0),
         "a@1": ("a@1", "a@1", None),
     }.items():
         found = Named.of(text)
         assert (found.name, str(found.folder), found.alpha) == expected, text
+        assert not str(found.alpha).startswith("-0.0"), text
     for text in ("low@nan", "low@", "=low", "x=", "x=y"):
         with pytest.raises(BadRun, match=f"^{text}"):
             Named.of(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -111,6 +112,22 @@ def test_without_both_ends_nothing_is_told_and_everything_is_drawn(tmp_path: Pat
         "Extrapolation: cannot be told without evaluations at alpha 0 and 1, and one beyond them.",
     ]
     assert (tmp_path / "frontier.html").exists()
+
+
+def test_a_margin_that_rounds_to_nothing_has_no_sign_of_behind(tmp_path: Path) -> None:
+    """One checkpoint fails once more in either way, of 100,000 samples of each problem."""
+    folders = [evaluated(tmp_path / f"alpha={alpha}", dict.fromkeys("abcdefgh", "CW")) for alpha in (0, 0.5, 1)]
+    for folder, failures in zip(folders, (9, 10, 9), strict=True):
+        whole = json.loads((folder / "report.json").read_bytes())
+        for one in whole["problems"]:
+            one["samples"] = 100_000
+            one["categories"] |= dict.fromkeys(("optimization_failure", "correctness_failure"), failures)
+            one["categories"]["correct"] = 100_000 - 2 * failures
+        (folder / "report.json").write_text(json.dumps(whole))
+    said = rkgrade("draw", *folders, "--out", tmp_path / "out").stdout.splitlines()[0]
+    assert said == (
+        "Interpolation: lies behind the line between the trained checkpoints, margin 0.0000 [0.0000, 0.0000]."
+    )
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path, runs: list[Path]) -> None:
