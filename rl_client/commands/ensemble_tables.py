@@ -64,6 +64,8 @@ def comparison(report: Report) -> Iterator[str]:
     yield f"  {shown(report.best_seen)} the one that looks best on the same problems: too high"
     yield report.words
     yield f"  {shown(report.gain_seen)} over the one that looks best on the same problems: too low"
+    for warning in report.warnings:
+        yield f"warning: {warning}"
     folds = f"{report.splits} splits into {report.folds} folds"
     yield f"{report.level:.0%} intervals: {report.resamples:,} resamples of the problems; {folds}"
 

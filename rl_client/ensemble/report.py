@@ -14,7 +14,7 @@ from rl_client.ensemble.comparing import SPLITS, Allocating, Comparison, compare
 from rl_client.ensemble.coverage import Integers
 from rl_client.ensemble.errors import BadBudget, Unfit
 from rl_client.ensemble.flakiness import Flakiness
-from rl_client.ensemble.runs import Run
+from rl_client.ensemble.runs import Run, with_equal_seeds
 from rl_client.ensemble.turnover import Turnover, only
 from rl_client.evaluate.statistics import LEVEL, RESAMPLES, Estimate, Floats, signed
 
@@ -86,6 +86,9 @@ class Report(_Part):
     gain: Estimate = Field(description="pool less best, paired by problem.")
     gain_seen: Estimate = Field(description="pool less best_seen.")
     words: str
+    warnings: tuple[str, ...] = Field(
+        default=(), description="Why the samples are not what the pool takes them for, a sentence each."
+    )
     turnover: Solving
     flakiness: Flakiness
 
@@ -140,6 +143,7 @@ def report_of(
         gain=compared.gain,
         gain_seen=compared.gain_seen,
         words=words_of(compared.gain, budget),
+        warnings=tuple(itertools.starmap(_warning, with_equal_seeds(runs))),
         turnover=Solving(
             problems=tuple(
                 Problem(
@@ -168,6 +172,15 @@ def words_of(gain: Estimate, budget: int) -> str:
     if high < 0:
         return f"the pool covers less than the best single checkpoint: {interval}"
     return f"the pool is not shown to cover more than the best single checkpoint, nor less: {interval}"
+
+
+def _warning(run: str, several: Sequence[Run]) -> str:
+    """Of samples that are not independent, for all that coverage takes them to be."""
+    return (
+        f"{', '.join(one.named.name for one in several)} were sampled with the same seeds (--run {run!r}): near "
+        "checkpoints say the same with them, so that the pool and its gain look too low; sample each with a --run of "
+        "its own"
+    )
 
 
 def _counts(runs: Sequence[Run], places: Sequence[tuple[str, str]]) -> tuple[Integers, Integers]:

@@ -130,6 +130,19 @@ def read_runs(texts: Sequence[str]) -> list[Run]:
     return runs
 
 
+def with_equal_seeds(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
+    """Runs of which several were sampled with the same seeds, which are made from problems and `--run` alone, by that.
+
+    Without a temperature no seed changes anything.
+    """
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        source = run.manifest.source
+        if isinstance(source, Sampling) and source.temperature > 0:
+            found.setdefault(source.run, []).append(run)
+    return [(name, several) for name, several in found.items() if len(several) > 1]
+
+
 def _read(named: Named, reasons: list[str]) -> Run | None:
     """None where an evaluation has not come to its report; adds to `reasons` why it is not whole."""
     manifest = _model(named.folder / MANIFEST, Manifest, "manifest")

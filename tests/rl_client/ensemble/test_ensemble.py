@@ -108,6 +108,40 @@ def test_evaluations_are_pooled(runs: Path, tmp_path: Path) -> None:
     assert report.flakiness.rate == 1 / report.flakiness.programs
 
 
+@pytest.mark.jail
+def test_samples_of_the_same_seeds_are_told_of(runs: Path, tmp_path: Path, grader: Server) -> None:
+    file = runs / "rows.jsonl"
+
+    def evaluated(name: str, *options: object) -> Path:
+        with answering(Model({one["key"]: [RIGHT, WRONG] for one in ROWS}, name="served")) as url:
+            command = ["problems", file, "--out", tmp_path / name, "--url", grader.url, "--server", f"{url}/v1"]
+            assert rkgrade(*command, "--samples", 4, *options).exit_code == 0
+        return tmp_path / name
+
+    first, second, chunked = evaluated("first"), evaluated("second"), evaluated("chunked", "--chunk", 2)
+    apart = evaluated("apart", "--run", "apart")
+    seeds = [{one["seed"] for one in lines(folder / "generations.jsonl")} for folder in (first, second, chunked, apart)]
+    assert seeds[0] == seeds[1] < seeds[2]
+    assert seeds[2].isdisjoint(seeds[3])
+
+    out = tmp_path / "ensemble.json"
+    done = ensemble(first, apart, second, chunked, runs / "low", "--json", out)
+    assert (done.exit_code, done.stderr) == (0, "")
+    [warning] = Report.model_validate_json(out.read_bytes()).warnings
+    assert warning == (
+        "first, second, chunked were sampled with the same seeds (--run 'served'): near checkpoints say the same with "
+        "them, so that the pool and its gain look too low; sample each with a --run of its own"
+    )
+    assert f"\nwarning: {warning}\n" in done.stdout
+
+    done = ensemble(first, apart, runs / "low", "--json", out)
+    assert (Report.model_validate_json(out.read_bytes()).warnings, "warning" in done.stdout) == ((), False)
+    # Without a temperature a model says the same with any seed.
+    cold = [evaluated(name, "--temperature", 0) for name in ("cold", "colder")]
+    done = ensemble(*cold)
+    assert (done.exit_code, "warning" in done.stdout) == (0, False)
+
+
 def edited(runs: Path, tmp_path: Path, file: str, change: Callable[[dict[str, Any]], object]) -> Path:
     """A copy of a run, of which a file, or both that hold the manifest, are changed."""
     folder = tmp_path / "other"
