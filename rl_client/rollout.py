@@ -31,7 +31,9 @@ from rl_client.errors import BadLabel, FaultyGrade, Refused, UnknownProblem
 from rl_client.labels import Label, parse_label
 from rl_client.rewards import fraction, is_fault, is_provoked, r_inf, r_k
 from rl_client.sessions import AsyncSession
+from rl_client.sharing import Shared
 from service.contract import Detail, GradeOptions, GradeRequest, GradeResult, SessionGradeRequest, Verdict
+from service.extraction import extract
 
 T = TypeVar("T")
 
@@ -134,8 +136,21 @@ async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def _by_program(request: GradeRequest) -> GradeRequest:
+    """Equal where the grader finds the same program, or none, and does the same with it."""
+    # Which fences are tagged with a name of the language, only the grader knows.
+    if request.completion is None or request.extraction == "tagged":
+        return request
+    program = extract(request.completion, request.extraction, ())
+    return request.model_copy(update={"completion": program or ""})
+
+
 class Scorer:
-    """Scores answers by one grader, as many at once as that has connections."""
+    """Scores answers by one grader, as many at once as that has connections.
+
+    Equal programs of a problem that are asked for at the same time, without a deadline, are sent once: they have one
+    verdict, be it by the clock or a fault, and each its own reward.
+    """
 
     def __init__(
         self, grader: AsyncGrader, *, defaults: Mapping[str, object] | None = None, detail: Detail = "verdicts"
@@ -147,6 +162,7 @@ class Scorer:
         self._grader = grader
         self._defaults = dict(defaults or {})
         self._detail = detail
+        self._shared: Shared[GradeRequest, GradeResult] = Shared()
 
     @property
     def defaults(self) -> Mapping[str, object]:
@@ -203,7 +219,10 @@ class Scorer:
 
     async def _graded(self, request: GradeRequest, deadline_s: float | None) -> GradeResult:
         try:
-            return await self._grader.grade(request, deadline_s=deadline_s)
+            if deadline_s is not None:
+                # It counts from its own beginning.
+                return await self._grader.grade(request, deadline_s=deadline_s)
+            return await self._shared.done(_by_program(request), lambda: self._grader.grade(request))
         except UnknownProblem as error:
             raise BadLabel("problem", f"the grader has no {request.problem}: store it there first") from error
         except Refused as error:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+import httpx
 import pytest
 
 from rl_client import patience
@@ -31,6 +32,11 @@ RIGHT = f"Doubles it.\n{doubling.RIGHT}\n"
 BROKEN = "```python\nprint(\n```"
 NO_PROGRAM = "I would double it."
 TORN = "```python\nprint(2 * int(inp"
+
+
+def different(count: int) -> list[str]:
+    """Right ones, no two of which are the same program."""
+    return [RIGHT.replace("print", f"# {number}\nprint") for number in range(count)]
 
 
 def with_scorer(url: str, work: Callable[[Scorer], Awaitable[T]], *, patience_s: float = 30.0, **options: Any) -> T:
@@ -89,7 +95,7 @@ def test_a_real_grader_that_is_restarted_in_between_loses_nothing(grader: Server
 
     async def work() -> list[Scored]:
         async with AsyncGrader(url, patience_s=200.0) as client:
-            waiting = asyncio.create_task(Scorer(client).score_all([RIGHT] * 8, [ID] * 8))
+            waiting = asyncio.create_task(Scorer(client).score_all(different(8), [ID] * 8))
             await asyncio.sleep(2)
             assert not waiting.done()
             with serving(grader.data_dir, tmp_path / "log", *flags):
@@ -127,7 +133,7 @@ def test_a_grader_that_comes_back_late(monkeypatch: pytest.MonkeyPatch) -> None:
         return (200, {}, ACCEPTED) if time.monotonic() > down_until_s else (503, {}, {})
 
     with answering(reply) as url:
-        scored = with_scorer(url, lambda scorer: scorer.score_all([RIGHT] * 20, [PROBLEM] * 20))
+        scored = with_scorer(url, lambda scorer: scorer.score_all(different(20), [PROBLEM] * 20))
     assert [one.reward for one in scored] == [1] * 20
 
 
@@ -214,11 +220,82 @@ def test_many_at_once_and_no_more_than_there_are_connections() -> None:
 
     async def run(url: str) -> list[Scored]:
         async with AsyncGrader(url, connections=4) as grader:
-            return await Scorer(grader).score_all([RIGHT] * 60, [PROBLEM] * 60)
+            return await Scorer(grader).score_all(different(60), [PROBLEM] * 60)
 
     with answering(reply) as url:
         assert [one.reward for one in asyncio.run(run(url))] == [1] * 60
     assert most == 4
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Equal programs at once
+
+
+SLOW = "```python\nn = int(input())\nwhile True: pass\n```"
+
+
+@pytest.mark.jail
+def test_equal_programs_of_a_batch_are_graded_once_whatever_stands_around_them(grader: Server, url: str) -> None:
+    """Each has its own reward, by its own label, in order."""
+
+    def grades() -> float:
+        lines = httpx.get(f"{url}/metrics").text.splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith("rkgrade_grades_total{"))
+
+    label = {"problem": ID, "limits": {"cpu_s": 0.2}}
+    answers = [f"Take {number}.\n{one}\n" for number in range(4) for one in (RIGHT, SLOW, "```\nprint(0)", NO_PROGRAM)]
+    labels = [label | {"scale": scale} for scale in ("unit", "signed") for _ in range(8)]
+    before = grades()
+    scored = with_scorer(url, lambda scorer: scorer.score_all(answers, labels))
+    assert [one.reward for one in scored] == [1, 0, 0, 0] * 2 + [1, -1, -1, -1] * 2
+    verdicts = ["accepted", "time_limit", "format_error", "format_error"]
+    assert [one.result.verdict for one in scored] == verdicts * 4
+    assert grades() - before == 3
+
+    # Other limits, another extraction: another grade. One after the other: again.
+    before = grades()
+    others = [label, label | {"limits": {"cpu_s": 0.3}}, label | {"extraction": "first_fence"}]
+    assert [one.reward for one in with_scorer(url, lambda scorer: scorer.score_all([RIGHT] * 3, others))] == [1] * 3
+
+    async def twice(scorer: Scorer) -> None:
+        for _ in range(2):
+            await scorer.score(RIGHT, label)
+
+    with_scorer(url, twice)
+    assert grades() - before == 5
+
+
+def test_a_fault_at_a_program_is_a_fault_of_all_that_are_equal_and_is_tried_again_for_all_at_once() -> None:
+    told = [FAULT, FAULT, ACCEPTED]
+    labels: list[object] = [{"problem": PROBLEM, "fault": fault} for fault in ("retry", "retry", "skip", 0.25)]
+    with answering(lambda _: (200, {}, told.pop(0))) as url:
+        scored = with_scorer(url, lambda scorer: scorer.score_all([RIGHT] * 4, labels))
+    assert ([one.reward for one in scored], told) == ([1, 1, None, 0.25], [])
+
+    asked: list[Asked] = []
+
+    def reply(one: Asked) -> tuple[int, dict[str, str], object]:
+        asked.append(one)
+        return 200, {}, FAULT
+
+    async def each(scorer: Scorer) -> list[object]:
+        return await asyncio.gather(*(scorer.score(RIGHT, labels[0]) for _ in range(8)), return_exceptions=True)
+
+    with answering(reply) as url:
+        assert [type(one) for one in with_scorer(url, each)] == [FaultyGrade] * 8
+    assert len(asked) == 3
+
+
+def test_with_a_deadline_each_is_asked_for_by_itself() -> None:
+    asked: list[Asked] = []
+
+    def reply(one: Asked) -> tuple[int, dict[str, str], object]:
+        asked.append(one)
+        return 200, {}, ACCEPTED
+
+    with answering(reply) as url:
+        with_scorer(url, lambda scorer: scorer.score_all([RIGHT] * 3, [PROBLEM] * 3, deadline_s=60))
+    assert len(asked) == 3
 
 
 # ---------------------------------------------------------------------------------------------------------------
