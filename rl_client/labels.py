@@ -11,8 +11,10 @@ with one is an error that names the field, never a default taken in silence. Kno
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -66,13 +68,18 @@ _EITHER = {
 }
 
 
+#: A label's text, and fields of one or of its limits: far more than there are.
+_MOST_CHARS = 2**16
+_MOST_FIELDS = 1000
+
+
 class Label(BaseModel):
     """One label, checked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     problem: ProblemId
-    reward: Annotated[str, Field(strict=True), AfterValidator(lambda text: _checked(text))] = "r_inf"
+    reward: Annotated[str, Field(strict=True, max_length=1000), AfterValidator(lambda text: _checked(text))] = "r_inf"
     """Named as `named` has it."""
     empty: Literal["skip", "next"] | Number = "skip"
     """What a group without tests comes to, as `rewards` has it."""
@@ -145,9 +152,13 @@ def parse_label(label: object, defaults: Mapping[str, object] | None = None) -> 
     has one for every field that other rows have. `defaults`: fields for what it leaves out. Raises BadLabel, which
     names the field.
     """
+    if isinstance(label, Mapping):
+        _refuse_many(label)
     fields: object = _without_nulls(label)
     if isinstance(label, str):
         text = label.strip()
+        if len(text) > _MOST_CHARS:
+            raise BadLabel(None, f"{len(text):,} characters, and no label has more than {_MOST_CHARS:,}")
         if text.startswith("{"):
             try:
                 fields = json.loads(text, object_pairs_hook=_each_once)
@@ -164,11 +175,19 @@ def parse_label(label: object, defaults: Mapping[str, object] | None = None) -> 
         return Label.model_validate({**(defaults or {}), **fields})
     except ValidationError as error:
         field, words = mistakes(error)[0]
-        name = str(error.errors()[0]["loc"][0])
+        name = re.split(r"\W", field, maxsplit=1)[0]
         if name in _EITHER:
             # pydantic names each kind that it is not, as part of the field.
             field, words = name, f"it is {_EITHER[name]}"
         raise BadLabel(field or None, words) from None
+
+
+def _refuse_many(label: Mapping[str, object]) -> None:
+    """Raises BadLabel of an object with more fields than any label has: each would be looked at, and told of."""
+    for field, part in ((None, label), ("limits", label.get("limits"))):
+        if isinstance(part, Mapping) and len(part) > _MOST_FIELDS:
+            some = ", ".join(repr(str(name)[:40]) for name in itertools.islice(part, 3))
+            raise BadLabel(field, f"{len(part):,} fields ({some} ...), of which most are not known")
 
 
 def _without_nulls(label: object, levels: int = 2) -> object:

@@ -37,10 +37,7 @@ from typing import ClassVar, Self
 
 from pydantic import ValidationError
 
-from service.contract import mistakes
-
-#: Past so many mistakes none is named: pydantic tells of all or none, at half a kilobyte each.
-_MOST_TOLD = 1000
+from service.contract import MOST_TOLD, mistakes
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,10 +259,8 @@ class DiskFull(ServiceError):
 
 def invalid_request(error: ValidationError) -> InvalidRequest:
     """Translate pydantic's word on a JSON body."""
-    if error.error_count() > _MOST_TOLD:
-        return InvalidRequest(
-            f"the body holds {error.error_count():,} mistakes, too many to name; most are fields that are not known"
-        )
+    if error.error_count() > MOST_TOLD:
+        return InvalidRequest(f"the body holds {mistakes(error)[0][1]}")
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     if first["type"] == "json_invalid":
         return InvalidRequest(f"the body is not JSON: {first['msg']}")

@@ -80,6 +80,7 @@ from service.contract.limits import (
     ProblemLimits,
 )
 from service.contract.mistakes import (
+    MOST_TOLD,
     field_path,
     mistakes,
 )
@@ -151,6 +152,7 @@ __all__ = [
     "MAX_PROGRAM_FILES",
     "MAX_SOURCE_CHARS",
     "MAX_TESTS",
+    "MOST_TOLD",
     "PROBLEMS",
     "BaseProblem",
     "BaseTest",

@@ -32,6 +32,10 @@ _EXACTLY_ONE: Final = {
 _IN_JSON: Final = {"Tuple": "Array", "List": "Array", "Set": "Array", "Frozenset": "Array", "Dictionary": "Object"}
 
 
+#: Past so many mistakes none is named: pydantic tells of all or none, at half a kilobyte each.
+MOST_TOLD: Final = 1000
+
+
 def inconsistent(loc: tuple[int | str, ...], sentence: str) -> ValidationError:
     """A mistake that shows only in the whole, at the field that can be mended."""
     details = InitErrorDetails(type=PydanticCustomError("inconsistent", sentence), loc=loc, input=None)
@@ -58,7 +62,11 @@ def field_path(loc: tuple[int | str, ...]) -> str:
 
 
 def mistakes(error: ValidationError) -> list[tuple[str, str]]:
-    """Each mistake as the path of the field at fault (empty for the whole) and a sentence, in the order found."""
+    """Each mistake as the path of the field at fault (empty for the whole) and a sentence, in the order found; of more
+    than MOST_TOLD how many there are.
+    """
+    if error.error_count() > MOST_TOLD:
+        return [("", f"{error.error_count():,} mistakes, too many to name; most are fields that are not known")]
     found = []
     for one in error.errors(include_url=False, include_input=False):
         path, sentence = field_path(one["loc"]), one["msg"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -110,6 +111,15 @@ def test_several_mistakes_are_all_listed(grader_url: str, a_plus_b: dict[str, An
     )
     assert [error["field"] for error in problem["errors"]] == ["problem.tests[1].output", "language"]
     assert problem["detail"].endswith("(and 1 more)")
+
+
+def test_very_many_mistakes_are_counted(grader_url: str, a_plus_b: dict[str, Any]) -> None:
+    many = dict.fromkeys(map(str, range(300_000)), 0)
+    for path, sent in {"/grade": a_plus_b | many, "/problems": {"kind": "stdio"} | many}.items():
+        answer = httpx.request("PUT" if path == "/problems" else "POST", f"{grader_url}{path}", json=sent, timeout=60)
+        assert answer.status_code == 422
+        assert re.search(r"the body holds 300,00\d mistakes, too many to name", answer.json()["detail"]), answer.text
+        assert len(answer.content) < 1000
 
 
 def test_unknown_languages_of_a_batch_are_all_listed(grader_url: str, a_plus_b: dict[str, Any]) -> None:

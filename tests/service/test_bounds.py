@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from service import bodies, connections, descriptors, errors, problem_json, structure
-from service.contract import BatchRequest, GradeRequest, parse_problem
+from service import bodies, connections, descriptors, problem_json, structure
+from service.contract import MOST_TOLD, BatchRequest, GradeRequest, parse_problem
 from service.contract.sessions import MAX_COMMAND_BYTES
 from service.engines import admission
 from service.errors import InvalidRequest
@@ -185,7 +185,7 @@ def test_figures_of_bodies_and_connections_are_those_that_are_enforced() -> None
     said("structure taken in at once", f"{room} MB", f"{structure._EACH_BYTES} bytes", f"{light} MiB", patience)
     said("names of fields in a body", f"{structure.MAX_KEYS:,}")
     said("values in a body", f"{structure.MAX_VALUES:,}")
-    said("mistakes", f"{problem_json._MOST_ERRORS} are listed", f"past {errors._MOST_TOLD:,}")
+    said("mistakes", f"{problem_json._MOST_ERRORS} are listed", f"past {MOST_TOLD:,}")
     said("connections", f"{connections._SPARE_DESCRIPTORS} fewer", f"{descriptors.MOST_DESCRIPTORS:,}")
     said("head of a request", f"{connections._HEAD_S:g} s")
     said("answer", f"{connections._READ_BYTES // kib} KiB", f"{connections._READ_S:g} s")

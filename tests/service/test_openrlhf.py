@@ -10,12 +10,14 @@ from http.client import HTTPConnection
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 from service.contract import PythonChecker
 from tests.conftest import Serve
 from tests.rl_client import doubling
 from tests.rl_client.doubling import DOUBLE, stored
+from tests.serving import Server
 
 pytestmark = pytest.mark.jail
 
@@ -50,6 +52,35 @@ def test_answers_have_rewards_scores_and_logs(grader_url: str) -> None:
     alone = ask(grader_url, body(NOTHING, label=label["problem"])).json()
     assert alone["rewards"] == [0.0]
     assert list(alone["extra_logs"]) == list(told["extra_logs"])
+
+
+MANY = {f"f{number}": 0 for number in range(300_000)}
+
+
+@pytest.mark.parametrize(
+    ("label", "field", "said"),
+    [
+        (MANY, "labels[0]", "300,000 fields"),
+        ({"limits": MANY}, "labels[0].limits", "300,000 fields"),
+        # As a text it is one value of the body's, whatever it holds.
+        (json.dumps(MANY), "labels[0]", "4,088,890 characters"),
+        (
+            {"problem": "sha256:" + "0" * 64, "reward": "ladder:" + "1=0.1," * 300_000},
+            "labels[0].reward",
+            "at most 1000",
+        ),
+    ],
+    ids=["fields", "limits", "text", "reward"],
+)
+def test_a_label_of_very_much_is_refused_before_it_is_looked_at(
+    grader: Server, label: object, field: str, said: str
+) -> None:
+    """Labels are read where all requests wait: the worst of these took seconds of everybody's time."""
+    api = psutil.Process(grader.process.pid)
+    before = sum(api.cpu_times()[:2])
+    answer = ask(grader.url, body(RIGHT, label=label))
+    assert (answer.status_code, answer.json()["field"], said in answer.json()["detail"]) == (422, field, True)
+    assert sum(api.cpu_times()[:2]) - before < 1.5
 
 
 @pytest.mark.parametrize(
