@@ -86,6 +86,34 @@ def test_a_flag_that_openrlhf_does_not_know_is_an_error(trainer: Path, tmp_path:
         started("train", trainer, tmp_path, "--remote_rm_url", "http://grader:8000")
 
 
+def test_on_a_cluster_the_variables_go_along_and_no_command_line_has_the_token(tmp_path: Path) -> None:
+    """`ray` here writes down what it is given: its arguments, and the file that it is told to read."""
+    ray = tmp_path / "bin" / "ray"
+    ray.parent.mkdir()
+    told = "import json, sys; print(json.dumps([sys.argv[1:], json.load(open(sys.argv[4]))]))"
+    ray.write_text(f"#!/bin/sh\npython3 -c '{told}' \"$@\"\n")
+    ray.chmod(0o755)
+    done = subprocess.run(
+        [str(EXAMPLES / "train"), "--train.seed", "7"],
+        env={
+            "PATH": f"{ray.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
+            "RAY_ADDRESS": "http://head:8265", "MODEL": "sft", "PROMPTS": "prompts.jsonl", "OUTPUT": "runs",
+            "GRADER": "http://grader:8000", "REWARD": "r_k:3", "RKGRADE_TOKEN": "s3cret",
+        },
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    arguments, environment = json.loads(done.stdout)
+    assert [*arguments[:3], *arguments[4:8]] == [
+        "job", "submit", "--runtime-env", "--", "python3", "-m", "openrlhf.cli.train_ppo_ray",
+    ]  # fmt: skip
+    assert arguments[-2:] == ["--train.seed", "7"]
+    assert not any("s3cret" in one for one in arguments)
+    variables = environment["env_vars"]
+    assert (variables["RKGRADE_TOKEN"], variables["RKGRADE_URL"]) == ("s3cret", "http://grader:8000")
+    assert json.loads(variables["RKGRADE_LABEL"])["reward"] == "r_k:3"
+
+
 def test_settings_that_there_are_none_of(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="SETTING is reasoning, python, terminal or repair, not tools"):
         started("train", Path("/bin/false"), tmp_path, SETTING="tools")
