@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from rl_client.errors import UnknownProblem
+from rl_client.errors import Refused, UnknownProblem
 from rl_client.exchange import Deadline, Exchanges
 from rl_client.steps import Exchange
 from service.contract import (
@@ -31,6 +31,7 @@ from service.contract import (
     SessionInfo,
     SessionRequest,
 )
+from service.contract.files import path_mistake
 
 T = TypeVar("T")
 
@@ -74,6 +75,9 @@ class ToolExchanges:
 
     def read(self, session: str, path: str, offset: int) -> Exchange[FileInfo | FolderContent]:
         """Raises SessionLost, Refused, GraderError."""
+        # Not every path has a form as part of an address.
+        if path and (mistake := path_mistake(path)) is not None:
+            raise Refused(422, mistake, "path")
         query = f"/files?path={quote(path, safe='')}&offset={offset}"
         return (yield from self._told(_FILE, "GET", _path(session, query), None))
 

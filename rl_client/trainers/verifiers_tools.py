@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import verifiers.v1 as vf
 
+from rl_client.calls import sendable
 from rl_client.errors import ClientError
 from rl_client.tools import BASH, PYTHON, SUBMIT, PythonTool, Terminal, ToolLimits, ToolSpec
 from rl_client.trainers.loops import reached
@@ -92,7 +93,7 @@ class RkgradeTools(vf.Toolset[RkgradeToolsConfig, RkgradeState]):
     async def submit(self, path: str = "") -> str:
         """Has the reward grade that file; the first one counts, and no command is run after it."""
         if self._submitted is None:
-            self._submitted = path
+            self._submitted = sendable(path)
         self.state.submitted = self._submitted
         return "completed."
 

@@ -28,6 +28,8 @@ def path_mistake(path: str) -> str | None:
         return "A path cannot be empty"
     if "\0" in path:
         return "A path cannot hold a NUL"
+    if any("\ud800" <= letter <= "\udfff" for letter in path):
+        return "A path cannot hold half of a surrogate pair"
     if path.startswith("/"):
         return "A path is relative to the working directory, and does not begin with /"
     parts = path.split("/")

@@ -168,6 +168,22 @@ BRIEF = ToolLimits(memory_mb=256, disk_mb=16, session_ttl_s=1.0)
 
 
 @pytest.mark.jail
+def test_what_is_no_path_is_told_to_the_model(grader: Server) -> None:
+    paths = ["a\ud800", "a" * 100_000, "../a", "a\0"]
+
+    async def do(grader: AsyncGrader) -> list[str]:
+        one = Terminal(grader, SMALL)
+        try:
+            return [told for path in paths for told in (await one.read(path), await one.write(path, ""))]
+        finally:
+            await one.close()
+
+    told = with_grader(grader.url, do)
+    assert [one[:7] for one in told] == ["error: "] * 2 * len(paths)
+    assert "half of a surrogate pair" in told[0]
+
+
+@pytest.mark.jail
 def test_a_model_may_think_for_longer_than_a_session_may_be_idle(grader: Server) -> None:
     """Also while all connections wait for something else."""
     before = metric(grader.url, "rkgrade_sessions_open")
