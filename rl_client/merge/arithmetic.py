@@ -28,6 +28,8 @@ FLOATS: dict[str, np.dtype[Any]] = {
 }
 #: Elements of a piece: with its sums it fits the cache of a core.
 PIECE = 2**18
+#: Coefficients from here on may make something of elements whose squares are 0.
+_LARGE = 2.0**60
 #: Elements of a dot product: those of more than 10,000 OpenBLAS shares out among threads, which wait for each other.
 _DOT = 2**13
 
@@ -126,7 +128,8 @@ class Sums:
         else:
             self._add(coefficients, out.view(FLOATS[self._dtype]))
         bound = sum(abs(value) * size for value, size in zip(coefficients, self._bounds, strict=True))
-        return Counts() if bound < largest(self._dtype) else self._counts(out.view(FLOATS[self._dtype]))
+        small = bound < largest(self._dtype) and max(map(abs, coefficients)) < _LARGE
+        return Counts() if small else self._counts(out.view(FLOATS[self._dtype]))
 
     def not_finite(self, number: int) -> tuple[int, int]:
         """How many elements of an input are NaN, how many infinite."""

@@ -41,7 +41,7 @@ def concatenate(
     total = sum(tensor.bytes for tensors in layouts.values() for tensor in tensors)
     watcher.planned(total)
     if todo:
-        check_room(out, total, len(todo))
+        check_room(out, total, [output for output, _ in todo])
     with ExitStack() as stack:
         for output, _ in todo:
             stack.enter_context(output.begun())

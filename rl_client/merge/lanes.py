@@ -12,6 +12,9 @@ import numpy as np
 
 from rl_client.merge.arithmetic import Raw
 
+#: Threads: one that adds keeps no more of them busy, and each has a buffer.
+_MOST = 16
+
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -21,7 +24,7 @@ class Lanes:
 
     def __init__(self, lanes: int) -> None:
         # Twice the cores: threads that wait for a disk leave theirs to others.
-        self.threads = min(lanes, 2 * len(os.sched_getaffinity(0)))
+        self.threads = min(lanes, 2 * len(os.sched_getaffinity(0)), _MOST)
         self._executors = [ThreadPoolExecutor(1, f"lane-{number}") for number in range(self.threads)]
 
     def put(self, lane: int, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:

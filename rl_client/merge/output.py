@@ -44,6 +44,19 @@ class Output:
     def is_whole(self) -> bool:
         return self.record is not None
 
+    @property
+    def torn_bytes(self) -> int:
+        """On the disk, of an interrupted merge: they go when it is gone on with."""
+        with _writing(self._partial):
+            return sum(one.stat().st_blocks * 512 for one in self._torn)
+
+    @property
+    def _torn(self) -> list[Path]:
+        """The files of tensors that are not known to be whole, and what else was to get its name yet."""
+        patterns = (f"*{PARTIAL}", "*.safetensors")
+        found = (one for pattern in patterns for one in self._partial.glob(pattern))
+        return [one for one in found if one.name not in self.done]
+
     @contextmanager
     def begun(self) -> Iterator[None]:
         """Make the folder, or go on in it, with no other process in it. Raises OutputTaken, CannotWrite."""
@@ -63,7 +76,7 @@ class Output:
 
     def _begin_journal(self) -> None:
         """The whole of it anew, since its last line may be torn."""
-        for torn in self._partial.glob(f"*{PARTIAL}"):
+        for torn in self._torn:
             torn.unlink()
         lines = [one.model_dump_json() for one in (PlanRecord(plan=self.plan), *self.done.values())]
         aside = self._partial / f"{JOURNAL}{PARTIAL}"
@@ -113,6 +126,10 @@ class Output:
         for name, written in record.outputs.items():
             if not (self.path / name).is_file() or (self.path / name).stat().st_size != written.bytes:
                 raise OutputTaken(self.path / name, f"is not as {RECORD} says: remove the folder, and merge anew")
+        # Where the merge was killed right after the folder got its name.
+        if (self.path / JOURNAL).exists():
+            with _writing(self.path):
+                (self.path / JOURNAL).unlink()
         return record
 
     def _journaled(self) -> dict[str, ShardRecord]:

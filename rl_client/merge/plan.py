@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +15,7 @@ from rl_client.merge import records
 from rl_client.merge.checkpoint import Checkpoint
 from rl_client.merge.errors import BadCheckpoint, CannotWrite
 from rl_client.merge.headers import Tensor, head_bytes
+from rl_client.merge.output import Output
 from rl_client.merge.recipes import Recipe
 from rl_client.merge.sources import Source
 
@@ -39,6 +40,8 @@ class Plan:
     left_out: frozenset[str]
     """Names of tensors that are tied to others."""
     out: Path
+    stamps: Stamps
+    """Of what is read or copied, from before anything of it was."""
     takes_not_finite: bool = False
     """Whether NaN and infinities of inputs are counted, where they would end the merge."""
 
@@ -76,8 +79,9 @@ class Plan:
             return records.ADAPTED_FORMULA
         return records.FORMULA if recipe.alpha is not None else records.WEIGHTS_FORMULA
 
-    def identity(self, recipe: Recipe, stamps: Stamps) -> str:
+    def identity(self, recipe: Recipe) -> str:
         """The hash of what is done to what."""
+        stamps = {path: self.stamps[path] for path in self.files}
         return identity(self.coefficients(recipe), stamps, *sorted(self.left_out), self.takes_not_finite)
 
 
@@ -89,8 +93,8 @@ def stamps_of(paths: Iterable[Path]) -> Stamps:
         raise BadCheckpoint(Path(error.filename), error.strerror or str(error)) from error
 
 
-def check_unchanged(stamps: Stamps) -> None:
-    """Raises BadCheckpoint where a file has changed since."""
+def check_unchanged(stamps: Mapping[Path, tuple[int, int] | None]) -> None:
+    """Raises BadCheckpoint where a file has changed since, or was not there (None)."""
     for path, stamp in stamps_of(stamps).items():
         if stamp != stamps[path]:
             raise BadCheckpoint(path, "was changed while it was read; merge anew")
@@ -102,9 +106,9 @@ def identity(coefficients: Sequence[float], stamps: Stamps, *options: str | bool
     return "sha256:" + hashlib.sha256(json.dumps([VERSION, coefficients, files, options]).encode()).hexdigest()
 
 
-def check_room(out: Path, needed: int, outputs: int) -> None:
+def check_room(out: Path, needed: int, outputs: Collection[Output]) -> None:
     """Make the folder of the outputs. Raises CannotWrite where the disk has too little left."""
-    needed += _SPARE_BYTES * outputs
+    needed += _SPARE_BYTES * len(outputs) - sum(one.torn_bytes for one in outputs)
     try:
         out.mkdir(parents=True, exist_ok=True)
         stat = os.statvfs(out)

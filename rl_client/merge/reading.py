@@ -9,7 +9,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from rl_client.merge.arithmetic import FLOATS, PIECE, Raw
+import numpy as np
+
+from rl_client.merge.arithmetic import FLOATS, PIECE, Raw, widest
 from rl_client.merge.hashing import FileHash
 from rl_client.merge.headers import Tensor
 from rl_client.merge.lanes import Buffers, Lanes
@@ -117,4 +119,7 @@ class Reading:
     def _step(self, tensor: Tensor) -> int:
         """Elements of a piece of this tensor: whole rows of it, where an adapter adds to them."""
         row = max(source.row(tensor) for source in self._sources)
-        return max(PIECE // row, 1) * row
+        wide = np.dtype(widest(tensor.dtype)).itemsize if tensor.dtype in FLOATS else tensor.item_bytes
+        # Neither many sources nor wide types make more of it than two sources in fp32.
+        elements = min(PIECE, 16 * PIECE // (wide * (len(self._sources) + 2)))
+        return max(elements // row, 1) * row

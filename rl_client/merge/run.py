@@ -25,7 +25,7 @@ from rl_client.merge.errors import BadCheckpoint, NotFinite
 from rl_client.merge.headers import Tensor
 from rl_client.merge.lanes import Buffers, Lanes
 from rl_client.merge.output import Output, Shard
-from rl_client.merge.plan import VERSION, Plan, check_room, check_unchanged, stamps_of
+from rl_client.merge.plan import VERSION, Plan, check_room, check_unchanged
 from rl_client.merge.reading import Piece, Reading
 from rl_client.merge.recipes import Recipe
 from rl_client.merge.records import Change, FileRecord, InputRecord, MergeRecord, NotFiniteRecord, ShardRecord
@@ -66,15 +66,14 @@ def merge(plan: Plan, watcher: Watcher) -> list[Output]:
     """Write every output, in the order of the recipes. Those that are there, and files that an interrupted merge has
     done, stay as they are. Raises MergeError; what is whole by then is kept, and merging again goes on from there.
     """
-    stamps = stamps_of(plan.files)
-    outputs = [Output(plan.out / recipe.name, plan.identity(recipe, stamps)) for recipe in plan.recipes]
+    outputs = [Output(plan.out / recipe.name, plan.identity(recipe)) for recipe in plan.recipes]
     todo = [(one, recipe) for one, recipe in zip(outputs, plan.recipes, strict=True) if not one.is_whole]
     sizes = {name: sum(tensor.bytes for tensor in tensors) for name, tensors in plan.shards.items()}
     left = sum(size for output, _ in todo for name, size in sizes.items() if name not in output.done)
     watcher.planned(left)
     if not todo:
         return outputs
-    check_room(plan.out, left, len(todo))
+    check_room(plan.out, left, [output for output, _ in todo])
     with ExitStack() as stack:
         for output, _ in todo:
             stack.enter_context(output.begun())
@@ -82,7 +81,7 @@ def merge(plan: Plan, watcher: Watcher) -> list[Output]:
             for name, tensors in plan.shards.items():
                 run.shard(name, tensors)
             hashed = run.hashed()
-        check_unchanged(stamps)
+        check_unchanged(plan.stamps)
         for output, recipe in todo:
             record = _record(plan, recipe, output, hashed)
             output.finish(record, dict(_companions(plan, record)))
@@ -163,7 +162,9 @@ class _Pass:
         sums.begin(tensor.dtype, piece.raws, piece.count)
         for number, source in enumerate(self._sources):
             source.fill(tensor, piece.first, sums.wide(number))
-        measures = sums.measure(keeps_equal=is_kept_apart(tensor.dtype, self._coefficients))
+        # Of equal infinities other weights than those between 0 and 1 make what is no number.
+        keeps_equal = self._plan.takes_not_finite or is_kept_apart(tensor.dtype, self._coefficients)
+        measures = sums.measure(keeps_equal=keeps_equal)
         if not measures.are_finite and not self._plan.takes_not_finite:
             self._refuse_not_finite(tensor)
         for one in opened:

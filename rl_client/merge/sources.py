@@ -17,20 +17,20 @@ from rl_client.merge.headers import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a piece of a tensor lies, in a file that is open."""
+    """Where a piece of a tensor lies. Places of one source are read by one thread at a time."""
 
     path: Path
     offset: int
     """In bytes, from the beginning of the file."""
     tensor: str
-    fd: int
+    file: _OneFile
 
     def read(self, into: Raw) -> Raw:
         """Fill the buffer with what lies there. Raises BadCheckpoint."""
-        done = 0
+        fd, done = self.file.descriptor(self.path), 0
         while done < into.size:
             try:
-                got = os.preadv(self.fd, [into.data[done:]], self.offset + done)
+                got = os.preadv(fd, [into.data[done:]], self.offset + done)
             except OSError as error:
                 raise BadCheckpoint(self.path, error.strerror or str(error)) from error
             if not got:
@@ -72,7 +72,7 @@ class Stored:
         self.path = checkpoint.path
         self.files = [checkpoint.path / name for name in checkpoint.files]
         self._tensors: Mapping[str, Tensor] = checkpoint.tensors
-        self._opened: dict[Path, int] = {}
+        self._file = _OneFile()
 
     def __enter__(self) -> Stored:
         return self
@@ -80,27 +80,39 @@ class Stored:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for fd in self._opened.values():
-            os.close(fd)
-        self._opened.clear()
+        self._file.close()
 
     def row(self, tensor: Tensor) -> int:
         return 1
 
     def place(self, tensor: Tensor, first: int) -> Place:
         held = self._tensors[tensor.name]
-        if held.path not in self._opened:
-            self._opened[held.path] = _open(held.path)
-        return Place(held.path, held.offset + first * held.item_bytes, held.name, self._opened[held.path])
+        return Place(held.path, held.offset + first * held.item_bytes, held.name, self._file)
 
     def fill(self, tensor: Tensor, first: int, into: Wide) -> None:
         pass
 
 
-def _open(path: Path) -> int:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
-    except OSError as error:
-        raise BadCheckpoint(path, error.strerror or str(error)) from error
-    return fd
+class _OneFile:
+    """Of a checkpoint's files the one that is read: it may have more than a process has descriptors."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._fd = -1
+
+    def descriptor(self, path: Path) -> int:
+        """Raises BadCheckpoint."""
+        if path != self._path:
+            self.close()
+            try:
+                self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
+            except OSError as error:
+                raise BadCheckpoint(path, error.strerror or str(error)) from error
+            self._path = path
+        return self._fd
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._path, self._fd = None, -1

@@ -128,6 +128,16 @@ def test_what_is_beyond_the_type_is_counted_as_overflow() -> None:
     assert counts == Counts(nan=1, infinite=0, overflow=1)
 
 
+@pytest.mark.parametrize("dtype", ["F32", "BF16"])
+def test_what_a_huge_coefficient_makes_of_the_smallest_is_counted(dtype: str) -> None:
+    low, high = np.zeros(2, FLOATS[dtype]), np.array([0, 1e-30], FLOATS[dtype])
+    found, counts, _ = summed(dtype, [low, high], (1 - 1e30, 1e30))
+    assert counts == Counts()
+    assert float(found[1]) == pytest.approx(1, rel=0.01)
+    _, counts, _ = summed(dtype, [low, high], (1 - 1e61, 1e61))
+    assert (counts.overflow, counts.nan + counts.infinite) == (1, 1)
+
+
 def test_what_is_no_number_before_is_no_overflow() -> None:
     low = np.array([np.nan, np.inf, 1, 3e38], np.float32)
     high = np.array([1, 1, 2, -3e38], np.float32)

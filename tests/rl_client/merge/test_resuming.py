@@ -75,6 +75,15 @@ def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
     assert watcher.done == watcher.total == 4 * 4000
 
 
+def test_what_was_killed_with_its_name_and_its_journal_is_whole(tmp_path: Path) -> None:
+    pair_ = pair(tmp_path)
+    (output,) = average(tmp_path / "out", pair_, 0.5)
+    names = sorted(one.name for one in output.path.iterdir())
+    (output.path / "journal.jsonl").write_text("{}\n")
+    average(tmp_path / "out", pair_, 0.5)
+    assert sorted(one.name for one in output.path.iterdir()) == names
+
+
 @pytest.mark.parametrize("size", [None, 100])
 def test_what_was_cut_since_does_not_pass_for_whole(tmp_path: Path, size: int | None) -> None:
     pair_ = pair(tmp_path)
@@ -213,6 +222,16 @@ def test_a_disk_that_fills_up_ends_the_merge_and_room_lets_it_go_on(tmp_path: Pa
     watcher = Silent()
     (output,) = average(small_disk, pair_, 0.5, watcher=watcher)
     assert watcher.total < 4 * 4000
+    assert as_bytes(read(output.path)) == as_bytes(read(average(tmp_path / "whole", pair_, 0.5)[0].path))
+
+
+@pytest.mark.jail
+@pytest.mark.parametrize("name", ["model-00004-of-00004.safetensors", "model-00004-of-00004.safetensors.partial"])
+def test_what_a_kill_has_left_is_room(tmp_path: Path, small_disk: Path, name: str) -> None:
+    """33 MB are to be free: what the killed merge was writing, or had not noted yet, goes first."""
+    pair_ = pair(tmp_path)
+    (interrupted(small_disk, pair_) / name).write_bytes(bytes(20 * 2**20))
+    (output,) = average(small_disk, pair_, 0.5)
     assert as_bytes(read(output.path)) == as_bytes(read(average(tmp_path / "whole", pair_, 0.5)[0].path))
 
 
