@@ -60,6 +60,7 @@ _UNBEGUN = frozenset({408, 429, 503})
 _BROKEN = (httpx.TransportError, httpx.DecodingError)
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _REFUSED = frozenset({400, 409, 413, 422})
+_NO_SESSION = ("urn:rkgrade:error:session-ended", "urn:rkgrade:error:no-session")
 _LANGUAGES: TypeAdapter[tuple[LanguageRow, ...]] = TypeAdapter(tuple[LanguageRow, ...])
 _ITEM = re.compile(r"items\[(\d+)\]")
 
@@ -249,9 +250,7 @@ class Exchanges:
         stream: bool = False,
         once: bool = False,
     ) -> Exchange[httpx.Response]:
-        """The first answer that is no "ask again". Raises GraderUnreachable, DeadlinePassed, and SessionLost for what
-        may be asked `once`.
-        """
+        """The first answer that is no "ask again". Raises GraderUnreachable, DeadlinePassed, SessionLost of `once`."""
         patience = Patience(self._patience_s)
         body: bytes | None = None
         headers: dict[str, str] = {}
@@ -342,7 +341,7 @@ class Exchanges:
             raise self._locked(answer)
         if answer.status_code in _REFUSED:
             raise Refused(answer.status_code, reason, field if isinstance(field, str) else None)
-        if _field(answer, "type") == "urn:rkgrade:error:session-ended":
+        if _field(answer, "type") in _NO_SESSION:
             ended = _field(answer, "ended")
             raise SessionLost(ended if isinstance(ended, str) else None, reason)
         if answer.status_code == 404 and _field(answer, "type") == "urn:rkgrade:error:not-found":

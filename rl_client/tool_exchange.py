@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from rl_client.errors import Refused, UnknownProblem
+from rl_client.errors import Refused, SessionLost
 from rl_client.exchange import Deadline, Exchanges
 from rl_client.steps import Exchange
 from service.contract import (
@@ -56,7 +56,7 @@ class ToolExchanges:
 
     def check(self) -> Exchange[None]:
         """Raises GraderUnfit where there are no sessions, and other errors of a grader that cannot be used."""
-        with contextlib.suppress(UnknownProblem):
+        with contextlib.suppress(SessionLost):
             yield from self._asked("GET", _path("none"), None)
 
     def open(self, request: SessionRequest) -> Exchange[SessionInfo]:

@@ -5,6 +5,7 @@ ServiceError
 ├── Unauthorized         401  no token, or none that is good here
 ├── CrossSite            403  a browser asks on behalf of another site's page
 ├── NotFound             404  no such problem, no such path
+│   ├── NoSession             no session of that id, or another client's
 │   └── SessionEnded          the session is there no more; says why
 ├── MethodNotAllowed     405
 ├── ClientSilent         408  a large body stopped arriving
@@ -102,6 +103,16 @@ class NotFound(ServiceError):
     status = 404
     type = "not-found"
     title = "There is no such thing here"
+
+
+class NoSession(NotFound):
+    """Of its own type: a client that has opened one takes this for its loss, and not for a file that is not there."""
+
+    type = "no-session"
+    title = "There is no such session here"
+
+    def __init__(self) -> None:
+        super().__init__("no session of that id is open here: it has ended, or never was")
 
 
 class SessionEnded(NotFound):

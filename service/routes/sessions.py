@@ -141,7 +141,7 @@ def sessions_of(here: Context) -> Sessions:
 
 
 async def find(request: HTTPConnection, identifier: str) -> OpenSession:
-    """Raises NotOffered, and NotFound for what is not its client's."""
+    """Raises NotOffered, SessionEnded, and NoSession for what is not its client's."""
     return await sessions_of(context(request)).find(identifier, client(request))
 
 

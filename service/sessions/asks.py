@@ -26,6 +26,7 @@ from service.errors import (
     FieldError,
     InternalError,
     InvalidRequest,
+    NoSession,
     NotFound,
     ServiceError,
     SessionEnded,
@@ -43,7 +44,9 @@ POLL_S: Final = 10.0
 Ask = Callable[[Frame, float], Awaitable[Frame]]
 """Sends a frame to the host of the session, and waits so many seconds for its answer."""
 
-_ERRORS: Final = {error.type: error for error in (Conflict, InvalidRequest, NotFound, SessionsFull, Unavailable)}
+_ERRORS: Final = {
+    error.type: error for error in (Conflict, InvalidRequest, NoSession, NotFound, SessionsFull, Unavailable)
+}
 
 
 def error_frame(error: ServiceError) -> Frame:

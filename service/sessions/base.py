@@ -91,7 +91,7 @@ class Sessions(Protocol):
         ...
 
     async def find(self, identifier: str, client: str) -> OpenSession:
-        """Raises SessionEnded where it was that client's, and NotFound of any other id; Unavailable."""
+        """Raises SessionEnded where it was that client's, and NoSession of any other id; Unavailable."""
         ...
 
     async def end(self, identifier: str, client: str) -> None:

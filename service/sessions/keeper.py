@@ -24,7 +24,7 @@ from sandbox.errors import GraderFault, HostError
 from sandbox.judge import UIDS_PER_SLOT
 from sandbox.session import Session, SessionLimits
 from service import contract
-from service.errors import InternalError, InvalidRequest, NotFound, SessionEnded, SessionsFull, Unavailable
+from service.errors import InternalError, InvalidRequest, NoSession, SessionEnded, SessionsFull, Unavailable
 from service.metrics import Metrics
 from service.sessions.base import Owner
 from service.sessions.live import LiveSession
@@ -158,7 +158,7 @@ class Keeper:
         if owner == client:
             raise SessionEnded(why)
         if kept is None or kept.closing is not None or kept.live.owner.client != client:
-            raise NotFound("no session of that id is open here: it has ended, or never was")
+            raise NoSession
         return kept.live
 
     async def end(self, identifier: str, client: str) -> None:

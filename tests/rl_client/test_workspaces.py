@@ -65,3 +65,24 @@ def test_a_session_that_was_lost_is_no_answer(grader: Server) -> None:
                 await score_workspace(Scorer(client), terminal, problem.id, path="", text=RIGHT)
 
     asyncio.run(work())
+
+
+@pytest.mark.jail
+@pytest.mark.parametrize("path", ["", "solution.py"])
+def test_a_grader_that_was_started_anew_has_lost_its_sessions(grader: Server, path: str) -> None:
+    """It knows them no more, which is neither a mistake of the model's nor an answer without a program."""
+
+    async def work() -> None:
+        async with AsyncGrader(grader.url) as client:
+            await client.put_problem(problem := EncodedProblem.of(ONE))
+            terminal = Terminal(client, session=client.session("0" * 32))
+            with pytest.raises(SessionLost):
+                await terminal.bash("true")
+            with pytest.raises(SessionLost):
+                await terminal.read("solution.py")
+            with pytest.raises(SessionLost) as lost:
+                await score_workspace(Scorer(client), terminal, problem.id, path=path, text=RIGHT)
+            assert not lost.value.is_own
+            await client.check_sessions()
+
+    asyncio.run(work())

@@ -340,7 +340,7 @@ def test_a_bad_address_names_the_field(grader_url: str, session: str, query: dic
 
 def test_sessions_that_are_not_there_have_no_terminal(grader_url: str) -> None:
     status, told = refusal(at(grader_url, "/sessions/nothing"))
-    assert (status, told["type"]) == (404, "urn:rkgrade:error:not-found")
+    assert (status, told["type"]) == (404, "urn:rkgrade:error:no-session")
 
 
 def test_plain_http_is_told_what_it_takes(client: httpx.Client, session: str) -> None:

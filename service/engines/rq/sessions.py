@@ -29,6 +29,7 @@ from service.engines.rq.reaching import reachable, unending
 from service.errors import (
     InternalError,
     InvalidRequest,
+    NoSession,
     NotFound,
     NotOffered,
     ServiceError,
@@ -129,7 +130,7 @@ class ClusterSessions:
             found = await self._post.place(identifier)
         if found is None or found[0].client != client:
             self._refuse_until_settled()
-            raise NotFound("no session of that id is open here: it has ended, or never was")
+            raise NoSession
         place, alive = found
         if place.ended is not None:
             raise SessionEnded(place.ended)

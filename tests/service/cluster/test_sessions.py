@@ -90,7 +90,7 @@ def test_those_of_a_killed_host_are_lost_and_said_to_be(own_cluster: Cluster) ->
         assert [one for one in alive if one.is_running() and one.status() != psutil.STATUS_ZOMBIE] == []
         # Nobody else is told more of it than that there is none.
         own_cluster.redis.client.set("rkgrade:session:other", json.dumps({"host": "x", "client": "o", "token": None}))
-        assert said(httpx.get(f"{server.url}/sessions/other")) == (404, "not-found")
+        assert said(httpx.get(f"{server.url}/sessions/other")) == (404, "no-session")
         assert said(httpx.post(f"{server.url}/sessions", json={})) == (503, "unavailable")
 
 
