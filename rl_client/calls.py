@@ -55,11 +55,6 @@ def without_calls(text: str) -> str:
     return "".join([*kept, text[end:]])
 
 
-def sendable(text: str) -> str:
-    """A text with half of a surrogate pair has no form to be sent in, and came from a model all the same."""
-    return text if text.isascii() else text.encode(errors="replace").decode()
-
-
 def _found(text: str) -> list[tuple[int, int, Call]]:
     """Where each call begins and ends. One that is never closed was cut off, and runs to the end."""
     closing = text.rfind("</think>")

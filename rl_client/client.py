@@ -18,7 +18,7 @@ from rl_client.compression import Compression
 from rl_client.connections import Connections
 from rl_client.encoded import EncodedProblem
 from rl_client.errors import GaveUp
-from rl_client.exchange import CONNECTIONS, Exchanges
+from rl_client.exchange import Exchanges
 from rl_client.patience import PATIENCE_S
 from rl_client.sessions import Session
 from rl_client.steps import Ask, Exchange, Found, Hold, More, Pause, Release, Step
@@ -26,6 +26,8 @@ from rl_client.tool_exchange import ToolExchanges
 from service.contract import GradeRequest, GradeResult, LanguageRow, RunRequest, RunResult, SessionRequest
 
 T = TypeVar("T")
+
+CONNECTIONS = 8
 
 
 class Grader:

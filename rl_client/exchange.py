@@ -37,8 +37,6 @@ from service.contract import MAX_BATCH_ITEMS, GradeRequest, GradeResult, Languag
 
 _LOG = logging.getLogger(__name__)
 
-CONNECTIONS = 8
-
 #: For an answer to begin. A grade waits in the grader's queue first, and may have thousands of tests.
 TIMEOUT_S = 1800.0
 CONNECT_S = 10.0

@@ -21,7 +21,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from rl_client.calls import sendable
 from rl_client.errors import BadLabel, ClientError
 from rl_client.rewards import (
     Reward,
@@ -38,6 +37,7 @@ from rl_client.rewards import (
     scaled,
     two_gate,
 )
+from rl_client.sendable import sendable
 from service.contract import (
     Detail,
     Extraction,

@@ -26,10 +26,10 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from rl_client.async_client import AsyncGrader
-from rl_client.calls import sendable
 from rl_client.errors import BadLabel, FaultyGrade, Refused, UnknownProblem
 from rl_client.labels import Label, parse_label
 from rl_client.rewards import fraction, is_fault, is_provoked, r_inf, r_k
+from rl_client.sendable import sendable
 from rl_client.sessions import AsyncSession
 from rl_client.sharing import Shared
 from service.contract import Detail, GradeOptions, GradeRequest, GradeResult, SessionGradeRequest, Verdict

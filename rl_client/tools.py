@@ -24,9 +24,9 @@ from weakref import ref
 from pydantic import ValidationError
 
 from rl_client.async_client import AsyncGrader
-from rl_client.calls import sendable
 from rl_client.errors import GraderUnfit, Refused, SessionLost
 from rl_client.keeping import keep
+from rl_client.sendable import sendable
 from rl_client.sessions import AsyncSession
 from service.contract import (
     ExecResult,
@@ -38,7 +38,7 @@ from service.contract import (
     SessionLimits,
     SessionRequest,
     Verdict,
-    mistakes,
+    first_mistake,
 )
 
 #: How often a run is tried that the grader fails at.
@@ -178,7 +178,7 @@ class PythonTool(_Counted):
                 if result.status != Verdict.INTERNAL_ERROR:
                     return told_of_run(result, limits)
         except ValidationError as error:
-            return f"error: {_mistake(error)}"
+            return f"error: {first_mistake(error)}"
         except Refused as error:
             if error.field not in (None, "source"):
                 raise _unfit(error) from error
@@ -278,7 +278,7 @@ class Terminal(_Counted):
             self.lost(error)
             return _USED_UP
         except ValidationError as error:
-            return f"error: {_mistake(error)}"
+            return f"error: {first_mistake(error)}"
         except Refused as error:
             return f"error: {error.detail}"
 
@@ -365,8 +365,3 @@ def clipped(text: str, most: int) -> str:
         return text
     head = most // 2
     return f"{text[:head]}\n[{len(text) - most} characters left out]\n{text[len(text) - (most - head) :]}"
-
-
-def _mistake(error: ValidationError) -> str:
-    field, words = mistakes(error)[0]
-    return f"{field}: {words}" if field else words

@@ -19,7 +19,7 @@ import numpy as np
 from rl_client.ensemble.report import Report as Ensemble
 from rl_client.ensemble.runs import Run, read_runs
 from rl_client.evaluate.report import CATEGORIES, ProblemCounts
-from rl_client.evaluate.statistics import Estimate, estimates, signed
+from rl_client.evaluate.statistics import Estimate, estimates, with_sign
 
 POOLS = ("ensemble", "ensemble-optimised")
 TRAINED = ("r_2", "r_4", "r_inf")
@@ -136,7 +136,7 @@ def told(estimate: Estimate, sign: int = 1) -> str:
     if estimate.mean is None or estimate.low is None or estimate.high is None:
         return "(not told)"
     mean, low, high = (sign * value for value in (estimate.mean, estimate.low, estimate.high))
-    return f"{signed(mean, 3)} [{signed(min(low, high), 3)}, {signed(max(low, high), 3)}]"
+    return f"{with_sign(mean, 3)} [{with_sign(min(low, high), 3)}, {with_sign(max(low, high), 3)}]"
 
 
 def margins(path: Path) -> dict[str, Estimate]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from rl_client.datasets.submissions import Expectation, Submission
-from service.contract import GradeRequest, LanguageRow, mistakes
+from service.contract import GradeRequest, first_mistake
 
 #: How a program is told from a text that holds it: no language's programs begin so.
 _FENCE = "```"
@@ -36,11 +36,6 @@ class Chosen:
     """How many are not, by reason. What a limit by label leaves out is not among them."""
     audit: str
     """Hash of the problem and all of the requests."""
-
-
-def language_names(languages: Iterable[LanguageRow]) -> dict[str, str]:
-    """The id of a language by all its names, in lower case."""
-    return {name.lower(): one.id for one in languages for name in (one.id, *one.aliases)}
 
 
 def choose(problem_id: str, submissions: Sequence[Submission], names: Mapping[str, str], choice: Choice) -> Chosen:
@@ -97,6 +92,5 @@ def _request(
             **{field: one.source},  # type: ignore[arg-type]
         )
     except ValidationError as error:
-        place, sentence = mistakes(error)[0]
-        return f"{place}: {sentence}", None
+        return first_mistake(error), None
     return "", request

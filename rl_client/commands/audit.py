@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from rl_client.audit.choosing import Choice, language_names
+from rl_client.audit.choosing import Choice
 from rl_client.audit.report import Report
 from rl_client.audit.rows import ProblemRow, Thresholds
 from rl_client.audit.run import Audit, Progress, Settings
@@ -27,6 +27,7 @@ from rl_client.datasets.base import DatasetError, Reader, readers
 from rl_client.datasets.importing import Candidate, Skipped
 from rl_client.datasets.outputs import Output
 from rl_client.errors import GraderError
+from rl_client.languages import ids_by_name
 from rl_client.patience import PATIENCE_S
 from rl_client.workers import Workers
 
@@ -186,7 +187,7 @@ def _audit(candidates: Generator[Candidate, None, None], total_bytes: int | None
 def _settings(grader: Grader, options: _Options) -> Settings:
     """Ends the command where a language is asked for that the grader does not have."""
     languages = grader.languages()
-    names = language_names(languages)
+    names = ids_by_name(languages)
     for name in options.languages:
         if name.lower() not in names:
             known = ", ".join(sorted(one.id for one in languages))

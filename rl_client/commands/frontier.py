@@ -143,7 +143,7 @@ def _points(at: Sequence[str], checkpoints: Sequence[str], serve: str | None) ->
     """Ends the command where they cannot be told apart, or nothing serves them."""
     from rl_client.ensemble.errors import BadRun
     from rl_client.ensemble.runs import Named
-    from rl_client.frontier.serving import command_of as serving_command_of
+    from rl_client.frontier.serving import argv_of
 
     if bool(checkpoints) != (serve is not None):
         stop(USAGE_ERROR, "--checkpoint and --serve go together: which to serve, and how")
@@ -153,7 +153,7 @@ def _points(at: Sequence[str], checkpoints: Sequence[str], serve: str | None) ->
             named = Named.of(text)
             points.append(_Point(named.name, named.alpha, None, named.folder.resolve()))
         if serve is not None:
-            serving_command_of(serve, Path("checkpoint"), 1)
+            argv_of(serve, Path("checkpoint"), 1)
     except (BadRun, EvaluationError) as error:
         stop(USAGE_ERROR, str(error) if isinstance(error, EvaluationError) else f"--checkpoint: {error}")
     if len(points) < 2:
@@ -255,4 +255,3 @@ def _check_installed() -> None:
     """Ends the command where the extra is missing."""
     if find_spec("numpy") is None or find_spec("matplotlib") is None:
         stop(USAGE_ERROR, f"frontiers are not installed here: {install('frontier')}")
-    return

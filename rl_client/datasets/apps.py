@@ -5,14 +5,13 @@ Source: the columns of the published files, and `testing_util.py` of github.com/
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.input_output import read_input_output
 from rl_client.datasets.row import Row
 from rl_client.datasets.statements import in_column
-from rl_client.datasets.submissions import Submission, SubmissionReader, solutions
+from rl_client.datasets.submissions import LISTED
 
 _CPU_S = 4.0
 
@@ -47,15 +46,6 @@ def judging(kind: str, preset: Preset, exit_code: str) -> dict[str, Any]:
     return {"checker": {"type": "tokens"} | tolerance, "exit_code": exit_code}
 
 
-def submissions(row: Row) -> Iterator[Submission]:
-    """Right programs, a list as JSON text, in APPS as in TACO. All are Python, of whichever version."""
-    content = row.json("solutions") or []
-    if not isinstance(content, list):
-        raise row.fault("solutions", f"must hold a list, not {type(content).__name__}")
-    return solutions(content, "solutions")
-
-
-SUBMISSIONS = SubmissionReader(("solutions",), submissions)
 #: In APPS as in TACO.
 STATEMENT = in_column("question", "starter_code")
 
@@ -64,6 +54,6 @@ READER = Reader(
     title="APPS (codeparrot/apps)",
     columns=("problem_id", "input_output", "difficulty", "url"),
     read=read,
-    submissions=SUBMISSIONS,
+    submissions=LISTED,
     statement=STATEMENT,
 )

@@ -5,7 +5,6 @@ Source: the published rows, and the rewards of github.com/rllm-org/rllm for what
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from rl_client.datasets.base import Entry, Preset, Reader, build
@@ -13,7 +12,7 @@ from rl_client.datasets.calls import function_name, gradable_calls, json_lines, 
 from rl_client.datasets.input_output import problem_of, unwrapped
 from rl_client.datasets.row import Row, RowError, parse_json
 from rl_client.datasets.stdio import gradable, stdio_test
-from rl_client.datasets.submissions import Submission, SubmissionReader, solutions
+from rl_client.datasets.submissions import LISTED
 
 #: rLLM's for tests in LiveCodeBench's form, and for all others.
 _LCB_CPU_S = 6.0
@@ -100,18 +99,10 @@ def _calls(tests: list[Row]) -> list[dict[str, Any]]:
     return [{"args": args, "expected": expected} for args, expected in zip(given, wanted, strict=True)]
 
 
-def submissions(row: Row) -> Iterator[Submission]:
-    """Right programs in Python, a list or its JSON; many of them stand in a code fence."""
-    content = row.json("solutions") or []
-    if not isinstance(content, list):
-        raise row.fault("solutions", f"must hold a list, not {type(content).__name__}")
-    return solutions(content, "solutions")
-
-
 READER = Reader(
     name="deepcoder",
     title="DeepCoder-Preview (agentica-org/DeepCoder-Preview-Dataset)",
     columns=("tests", "metadata"),
     read=read,
-    submissions=SubmissionReader(("solutions",), submissions),
+    submissions=LISTED,
 )

@@ -21,7 +21,7 @@ from rl_client.datasets.row import Fault, Row, RowError
 from rl_client.datasets.rows import Record
 from rl_client.datasets.sinks import Answer, Parcel, Sink
 from rl_client.encoded import EncodedProblem
-from service.contract import mistakes
+from service.contract import first_mistake
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +202,7 @@ def encoded(candidate: Candidate) -> tuple[Entry, EncodedProblem]:
         entry = candidate.read()
         return entry, EncodedProblem.of(entry.problem)
     except ValidationError as error:
-        place, sentence = mistakes(error)[0]
-        raise RowError("refused", f"{place}: {sentence}" if place else sentence) from None
+        raise RowError("refused", first_mistake(error)) from None
     except RecursionError:
         raise RowError("undecodable", "data nested too deeply") from None
 

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from rl_client.datasets import kattis_points
 from rl_client.datasets.base import DatasetError, build, read_text
 from rl_client.datasets.kattis_programs import PackageProgram, read_program
-from service.contract import Checker, ExactChecker, Problem, ProblemLimits, TokensChecker, mistakes
+from service.contract import Checker, ExactChecker, Problem, ProblemLimits, TokensChecker, first_mistake
 
 _DEFAULT_TIME_S = 2.0
 
@@ -74,7 +74,7 @@ def read_package(directory: Path) -> Problem:
             **_passes(config_path, config, types),
         )
     except ValidationError as error:
-        raise DatasetError(directory, _first_mistake(error)) from error
+        raise DatasetError(directory, first_mistake(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,9 +343,4 @@ def _limits(directory: Path, config_path: Path, config: dict[str, Any]) -> Probl
         return ProblemLimits.model_validate(fields)
     except ValidationError as error:
         at_fault = time_path if error.errors()[0]["loc"] == ("cpu_s",) else config_path
-        raise DatasetError(at_fault, _first_mistake(error)) from error
-
-
-def _first_mistake(error: ValidationError) -> str:
-    field, sentence = mistakes(error)[0]
-    return f"{field}: {sentence}"
+        raise DatasetError(at_fault, first_mistake(error)) from error

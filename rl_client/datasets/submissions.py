@@ -75,6 +75,17 @@ def solutions(texts: Iterable[object], label: str, language: str = "python") -> 
         yield submission(f"{label}[{index}]", label, True, language, text)
 
 
+def _listed(row: Row) -> Iterator[Submission]:
+    content = row.json("solutions") or []
+    if not isinstance(content, list):
+        raise row.fault("solutions", f"must hold a list, not {type(content).__name__}")
+    return solutions(content, "solutions")
+
+
+LISTED = SubmissionReader(("solutions",), _listed)
+"""Of sets whose column `solutions` is a list of right programs in Python, or its JSON text."""
+
+
 def submission(name: str, label: str, correct: bool, language: str, text: object) -> Submission:
     """One program of a row; what holds no program is unusable, not an error: the row's others may do."""
     if not isinstance(text, str) or not text.strip():

@@ -5,11 +5,12 @@ Source: the columns of the published files, and the grader in github.com/FlagOpe
 
 from __future__ import annotations
 
-from rl_client.datasets.apps import STATEMENT, SUBMISSIONS, judging
+from rl_client.datasets.apps import STATEMENT, judging
 from rl_client.datasets.base import Entry, Preset, Reader, build
 from rl_client.datasets.input_output import read_input_output
 from rl_client.datasets.limits import memory_mb, seconds
 from rl_client.datasets.row import Row
+from rl_client.datasets.submissions import LISTED
 
 _CPU_S = 4.0
 
@@ -39,6 +40,6 @@ READER = Reader(
     title="TACO (BAAI/TACO)",
     columns=("input_output", "time_limit", "memory_limit", *_LABELS),
     read=read,
-    submissions=SUBMISSIONS,
+    submissions=LISTED,
     statement=STATEMENT,
 )

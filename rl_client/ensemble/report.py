@@ -16,7 +16,7 @@ from rl_client.ensemble.errors import BadBudget, Unfit
 from rl_client.ensemble.flakiness import Flakiness
 from rl_client.ensemble.runs import Run, with_equal_seeds
 from rl_client.ensemble.turnover import Turnover, only
-from rl_client.evaluate.statistics import LEVEL, RESAMPLES, Estimate, Floats, signed
+from rl_client.evaluate.statistics import LEVEL, RESAMPLES, Estimate, Floats, with_sign
 
 
 class _Part(BaseModel):
@@ -166,7 +166,7 @@ def report_of(
 def words_of(gain: Estimate, budget: int) -> str:
     """What the gain's interval says."""
     points, low, high = (100 * value for value in (gain.mean, gain.low, gain.high) if value is not None)
-    interval = f"{signed(points, 1)} points of pass@{budget}, between {signed(low, 1)} and {signed(high, 1)}"
+    interval = f"{with_sign(points, 1)} points of pass@{budget}, between {with_sign(low, 1)} and {with_sign(high, 1)}"
     if low > 0:
         return f"the pool covers more than the best single checkpoint: {interval}"
     if high < 0:

@@ -14,13 +14,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rl_client.calls import sendable
 from rl_client.datasets.base import DatasetError
 from rl_client.datasets.row import Row, RowError
 from rl_client.datasets.rows import read_rows
 from rl_client.evaluate.errors import BadCompletions
 from rl_client.evaluate.rows import Generation
 from rl_client.evaluate.tasks import Task
+from rl_client.sendable import sendable
 
 
 def hash_of(path: Path) -> str:

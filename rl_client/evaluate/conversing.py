@@ -11,7 +11,6 @@ import contextlib
 from pydantic import ValidationError
 
 from rl_client.async_client import AsyncGrader
-from rl_client.calls import sendable
 from rl_client.episodes import Name, Setting
 from rl_client.errors import Refused, SessionLost
 from rl_client.evaluate.errors import PromptTooLong
@@ -22,6 +21,7 @@ from rl_client.evaluate.server import ModelServer
 from rl_client.evaluate.settings import Sampling
 from rl_client.evaluate.tasks import Task, seed_of
 from rl_client.rollout import TRIES, Scored, Scorer
+from rl_client.sendable import sendable
 from rl_client.sessions import AsyncSession
 from rl_client.tools import ToolLimits
 from service.contract import Detail, FileInfo

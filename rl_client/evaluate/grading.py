@@ -10,7 +10,6 @@ import json
 from collections.abc import Collection
 
 from rl_client.async_client import AsyncGrader
-from rl_client.calls import sendable
 from rl_client.errors import Refused, UnknownProblem
 from rl_client.evaluate.errors import ProblemRefused
 from rl_client.evaluate.rows import TOO_LONG, Generation, Grade
@@ -18,6 +17,7 @@ from rl_client.evaluate.settings import Grading
 from rl_client.labels import THINK
 from rl_client.rewards import is_fault
 from rl_client.rollout import TRIES
+from rl_client.sendable import sendable
 from service.contract import MAX_SOURCE_CHARS, GradeRequest
 from service.extraction import extract
 

@@ -21,10 +21,10 @@ from typing import Any
 import httpx
 
 from rl_client import address
-from rl_client.calls import sendable
 from rl_client.evaluate.errors import PromptTooLong, ServerUnfit, ServerUnreachable
 from rl_client.evaluate.prompts import Messages
 from rl_client.patience import Patience
+from rl_client.sendable import sendable
 
 _LOG = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ class Estimate:
     """Those that have it."""
 
 
-def signed(difference: float, digits: int) -> str:
+def with_sign(difference: float, digits: int) -> str:
     """With its sign; without one where it rounds to nothing, which is neither more nor less."""
     text = f"{difference:+z.{digits}f}"
     return text.removeprefix("+") if float(text) == 0 else text

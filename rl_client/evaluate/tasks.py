@@ -6,11 +6,11 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from rl_client.calls import sendable
 from rl_client.datasets.base import Entry
 from rl_client.datasets.row import RowError
 from rl_client.encoded import EncodedProblem
 from rl_client.evaluate.settings import Manifest, Sampling
+from rl_client.sendable import sendable
 
 
 @dataclass(frozen=True, slots=True)

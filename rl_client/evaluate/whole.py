@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Protocol
 
 from rl_client.async_client import AsyncGrader
-from rl_client.audit.choosing import language_names
 from rl_client.datasets.base import DatasetError
 from rl_client.datasets.importing import Candidate
 from rl_client.datasets.outputs import Output
@@ -26,6 +25,7 @@ from rl_client.evaluate.run import Evaluation, Stage
 from rl_client.evaluate.server import ModelServer
 from rl_client.evaluate.settings import Given, Grading, Manifest, Sampling
 from rl_client.evaluate.stores import GENERATIONS, GRADES, Generations, Grades
+from rl_client.languages import ids_by_name
 
 REPORT = "report.json"
 
@@ -94,7 +94,7 @@ async def evaluate(wanted: Wanted, candidates: Iterable[Candidate], watcher: Wat
             )
         )
         await grader.check()
-        language, names = _language(wanted.language, language_names(await grader.languages()))
+        language, names = _language(wanted.language, ids_by_name(await grader.languages()))
         server = None
         if isinstance(wanted.source, Server):
             server = await stack.enter_async_context(

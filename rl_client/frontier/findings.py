@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rl_client.evaluate.statistics import LEVEL, Estimate, signed
+from rl_client.evaluate.statistics import LEVEL, Estimate, with_sign
 from rl_client.frontier.grid import Grid
 from rl_client.frontier.statistics import FEWEST, Ellipse, ellipses, margin, rates
 
@@ -50,7 +50,7 @@ def _tests(grid: Grid) -> Sequence[Finding]:
         if estimate.mean is None or estimate.low is None or estimate.high is None:
             return Finding(name, estimate, f"{name}: cannot be told of fewer than {2 * FEWEST} problems.")
         sign = 1 if estimate.low > 0 else -1 if estimate.high < 0 else 0
-        told = f"margin {signed(estimate.mean, 4)} [{signed(estimate.low, 4)}, {signed(estimate.high, 4)}]"
+        told = f"margin {with_sign(estimate.mean, 4)} [{with_sign(estimate.low, 4)}, {with_sign(estimate.high, 4)}]"
         return Finding(name, estimate, f"{name}: {words(told, sign)}.")
 
     def recovers(told: str, sign: int) -> str:

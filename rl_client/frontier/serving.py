@@ -42,7 +42,7 @@ class ServerDied(ServerError):
     """A server that was started has ended, or never answered."""
 
 
-def command_of(template: str, checkpoint: Path, port: int) -> list[str]:
+def argv_of(template: str, checkpoint: Path, port: int) -> list[str]:
     """`vllm serve {checkpoint} --port {port}`, split as a shell does, and filled in then. No shell runs it.
 
     Raises BadOption of a template without both, with others, or that cannot be split.
@@ -123,7 +123,7 @@ class Served:
 def served(template: str, checkpoint: Path, log: Path) -> Generator[Served, None, None]:
     """Start one, at a port of 127.0.0.1 that is free; its output goes to `log`. Raises BadOption, ServerDied."""
     port = _free_port()
-    command = command_of(template, checkpoint, port)
+    command = argv_of(template, checkpoint, port)
     mark = uuid.uuid4().hex
     try:
         with log.open("ab") as file:

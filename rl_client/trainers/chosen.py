@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from rl_client.episodes import Name, Setting
 from rl_client.errors import ClientError
 from rl_client.tools import ToolLimits
-from service.contract import mistakes
+from service.contract import first_mistake
 
 _NAME: TypeAdapter[Name] = TypeAdapter(Name)
 _LIMITS = TypeAdapter(ToolLimits)
@@ -42,7 +42,6 @@ def setting() -> Setting:
     try:
         return Setting(name, _LIMITS.validate_python(given), int(attempts))
     except ValidationError as error:
-        field, words = mistakes(error)[0]
-        raise ClientError(f"RKGRADE_LIMITS: {field}: {words}") from None
+        raise ClientError(f"RKGRADE_LIMITS: {first_mistake(error)}") from None
     except ValueError as error:
         raise ClientError(f"RKGRADE_LIMITS: {error}") from None

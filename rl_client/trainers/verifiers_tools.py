@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 import verifiers.v1 as vf
 
-from rl_client.calls import sendable
 from rl_client.errors import ClientError
+from rl_client.sendable import sendable
 from rl_client.tools import BASH, PYTHON, SUBMIT, PythonTool, Terminal, ToolLimits, ToolSpec
 from rl_client.trainers.loops import reached
 from rl_client.trainers.settings import Settings

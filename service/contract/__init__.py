@@ -82,6 +82,7 @@ from service.contract.limits import (
 from service.contract.mistakes import (
     MOST_TOLD,
     field_path,
+    first_mistake,
     mistakes,
 )
 from service.contract.problem_base import (
@@ -238,6 +239,7 @@ __all__ = [
     "describe",
     "effective_limits",
     "field_path",
+    "first_mistake",
     "input_length",
     "mistakes",
     "parse_problem",

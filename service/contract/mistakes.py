@@ -61,6 +61,12 @@ def field_path(loc: tuple[int | str, ...]) -> str:
     return path
 
 
+def first_mistake(error: ValidationError) -> str:
+    """The first of them in one line: its field, where it has one, and the sentence."""
+    path, sentence = mistakes(error)[0]
+    return f"{path}: {sentence}" if path else sentence
+
+
 def mistakes(error: ValidationError) -> list[tuple[str, str]]:
     """Each mistake as the path of the field at fault (empty for the whole) and a sentence, in the order found; of more
     than MOST_TOLD how many there are.

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from rl_client.calls import Call, calls_of, sendable, without_calls
+from rl_client.calls import Call, calls_of, without_calls
+from rl_client.sendable import sendable
 
 
 def test_a_call_by_its_name_holds_its_body() -> None:

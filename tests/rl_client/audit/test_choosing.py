@@ -6,12 +6,13 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from rl_client.audit.choosing import Choice, choose, language_names
+from rl_client.audit.choosing import Choice, choose
 from rl_client.datasets.submissions import Expectation, Submission
+from rl_client.languages import ids_by_name
 from service.contract import LanguageRow, Verdict
 from tests.rl_client.audit.results import PROBLEM, program
 
-NAMES = language_names(
+NAMES = ids_by_name(
     [
         LanguageRow(id="python", name="Python", version="3", aliases=("py3", "python3")),
         LanguageRow(id="cpp", name="C++", version="12", aliases=("C++",)),

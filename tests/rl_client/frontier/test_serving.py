@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rl_client.evaluate.errors import BadOption
-from rl_client.frontier.serving import command_of
+from rl_client.frontier.serving import argv_of
 from tests.rl_client.answering import answering
 from tests.rl_client.evaluate.models import NONE, RIGHT, SLOW, WRONG, Model, lines, report, row, write
 from tests.rl_client.frontier.test_drawing import rkgrade
@@ -150,12 +150,12 @@ def test_what_cannot_be_followed_is_refused_before_anything_is_done(
 )
 def test_a_template_says_where_the_checkpoint_and_the_port_go(template: str, reason: str) -> None:
     with pytest.raises(BadOption) as raised:
-        command_of(template, Path("a b"), 1234)
+        argv_of(template, Path("a b"), 1234)
     assert str(raised.value).startswith(f"--serve: {template!r} ") and reason in str(raised.value)
 
 
 def test_a_checkpoint_is_one_argument_whatever_its_name(tmp_path: Path) -> None:
-    assert command_of("serve '{checkpoint}/x' --port={port}", Path("a b"), 1) == ["serve", "a b/x", "--port=1"]
+    assert argv_of("serve '{checkpoint}/x' --port={port}", Path("a b"), 1) == ["serve", "a b/x", "--port=1"]
 
 
 def _until(is_so: Callable[[], bool]) -> None:
