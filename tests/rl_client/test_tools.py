@@ -160,8 +160,11 @@ def test_calls_of_one_turn_are_done_in_order_and_in_one_session(grader: Server) 
 @pytest.mark.jail
 def test_a_session_that_used_up_its_time_is_the_models_own_doing(grader: Server) -> None:
     limits = ToolLimits(memory_mb=256, disk_mb=16, timeout_s=20.0, session_cpu_s=0.5)
+    before = metric(grader.url, "rkgrade_sessions_open")
     spun, after = terminal(grader.url, "while :; do :; done", "echo 1", limits=limits)
     assert spun == after == "error: The workspace has used up its CPU time, and is gone"
+    # A little later it is not counted any more.
+    poll(lambda: metric(grader.url, "rkgrade_sessions_open") == before, 20, "it has ended")
 
 
 BRIEF = ToolLimits(memory_mb=256, disk_mb=16, session_ttl_s=1.0)
