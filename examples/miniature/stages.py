@@ -12,12 +12,13 @@ import argparse
 import fcntl
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,6 +122,23 @@ def held_back() -> Iterator[None]:
         signal.raise_signal(one)
 
 
+def holders(lock: int) -> list[str]:
+    """Processes that hold the lock of this file, as `PID COMMAND`: those that share the opening that it was taken by.
+
+    Without those that may not be looked into, and those that end meanwhile.
+    """
+    found = []
+    file = os.fstat(lock)
+    for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda process: int(process.name)):
+        with suppress(OSError):
+            for opened in (process / "fd").iterdir():
+                # Who has only opened it has no such line, as this process.
+                if os.path.samestat(opened.stat(), file) and "FLOCK" in (process / "fdinfo" / opened.name).read_text():
+                    found.append(f"{process.name} {shlex.join((process / 'cmdline').read_text().split(chr(0))[:-1])}")
+                    break
+    return found
+
+
 @contextmanager
 def grader(stages: Stages, folder: Path) -> Iterator[str]:
     """One at a free port; its address. Raises Failed."""
@@ -184,8 +202,18 @@ def main() -> int:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        print(f"{folder}: another run works there, or what a killed one has left", file=sys.stderr)
+        print(
+            f"{folder}: another run works there, or what a killed one has left:",
+            *(holders(lock) or ["(none of whose processes can be seen)"]),
+            sep="\n",
+            file=sys.stderr,
+        )
         return 1
+    size, kept = "quick" if given.quick else "whole", folder / "size"
+    if kept.exists() and kept.read_text() != size:
+        print(f"{folder}: holds a {kept.read_text()} run: say another folder for a {size} one", file=sys.stderr)
+        return 1
+    kept.write_text(size)
     try:
         run(folder, QUICK if given.quick else WHOLE, trainer, lock)
     except Failed as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -72,6 +73,34 @@ def test_a_stage_ends_with_what_has_begun_it_even_where_that_is_killed(tmp_path:
         poll(lambda: pid.exists() and pid.read_text().endswith("\n"), 20, "it has begun")
         killed.kill()
     poll(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists(), 20, "it has ended")
+
+
+def test_who_holds_the_lock_is_told(tmp_path: Path) -> None:
+    lock, other = (os.open(tmp_path / "lock", os.O_CREAT | os.O_RDWR) for _ in range(2))
+    # One has been handed the lock, and one has but opened the file.
+    with (
+        subprocess.Popen(["sleep", "60"], stdin=lock) as left,
+        subprocess.Popen(["sleep", "61"], stdin=other) as bystander,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.close(lock)
+        command = [sys.executable, MINIATURE / "stages.py", tmp_path]
+        environment = os.environ | {"MINIATURE_PYTHON": sys.executable}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=50)
+        left.kill()
+        bystander.kill()
+    os.close(other)
+    told = f"{tmp_path}: another run works there, or what a killed one has left:\n{left.pid} sleep 60\n"
+    assert (done.returncode, done.stderr) == (1, told)
+
+
+def test_a_quick_run_does_not_pass_for_a_whole_one(tmp_path: Path) -> None:
+    (tmp_path / "size").write_text("quick")
+    environment = os.environ | {"MINIATURE_PYTHON": sys.executable}
+    command = [sys.executable, MINIATURE / "stages.py", tmp_path]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=50)
+    told = f"{tmp_path}: holds a quick run: say another folder for a whole one\n"
+    assert (done.returncode, done.stderr) == (1, told)
 
 
 @pytest.mark.jail
