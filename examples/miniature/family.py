@@ -142,6 +142,12 @@ class Shape:
     question: str
 
 
+#: What a model of a hundred thousand parameters learns in some hundred steps: programs are short, and few lines differ.
+EASY = [
+    Shape(condition, "all", question) for condition in ("sum", "rise", "fall", "xor") for question in ("count", "first")
+]
+
+
 def shapes(seed: int) -> tuple[list[Shape], list[Shape]]:
     """All shapes in two parts, in random order: for training, and held out."""
     chance = random.Random(seed)

@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64, help="completions of a step")
     parser.add_argument("--group", type=int, default=8, help="of them, those of one problem")
     parser.add_argument("--rate", type=float, default=2e-4)
+    parser.add_argument("--save", type=int, default=10, help="after every so many steps, to go on from there")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     begun = given.folder.with_suffix(".training")
@@ -41,8 +42,8 @@ def main() -> None:
             str(begun), max_steps=given.steps, per_device_train_batch_size=given.batch, num_generations=given.group,
             gradient_accumulation_steps=1, max_completion_length=LONGEST, learning_rate=given.rate,
             lr_scheduler_type="constant", temperature=1.0, top_p=1.0, top_k=0, beta=0.0,
-            use_cpu=True, bf16=False, gradient_checkpointing=False, save_steps=10, save_total_limit=1, logging_steps=1,
-            report_to="none", seed=given.seed, disable_tqdm=True,
+            use_cpu=True, bf16=False, gradient_checkpointing=False, save_steps=given.save, save_total_limit=1,
+            logging_steps=1, report_to="none", seed=given.seed, disable_tqdm=True,
         ),
         train_dataset=Dataset.from_list(rows),
     )  # fmt: skip

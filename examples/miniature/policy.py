@@ -17,8 +17,10 @@ END, PAD = "<|end|>", "<|pad|>"
 _PIECES = Regex(r"```[a-z]*| ?\d|\n *| ?[^\s\d`]+| +")
 
 
-def new_policy(folder: Path, examples: Path, *, seed: int, vocabulary: int, width: int, layers: int) -> int:
-    """Write it; the number of its parameters."""
+def new_policy(
+    folder: Path, examples: Path, *, seed: int, vocabulary: int, width: int, layers: int, spread: float
+) -> int:
+    """Write it; the number of its parameters, which are drawn with the standard deviation `spread`."""
     rows = [json.loads(line) for line in examples.read_text().splitlines()[:2000]]
     tokenizer = _tokenizer([row["prompt"] + row["completion"] for row in rows], vocabulary)
     torch.manual_seed(seed)
@@ -26,7 +28,7 @@ def new_policy(folder: Path, examples: Path, *, seed: int, vocabulary: int, widt
         LlamaConfig(
             vocab_size=len(tokenizer), hidden_size=width, intermediate_size=width * 8 // 3 // 32 * 32,
             num_hidden_layers=layers, num_attention_heads=width // 32, num_key_value_heads=width // 32,
-            max_position_embeddings=512, tie_word_embeddings=True, initializer_range=0.02,
+            max_position_embeddings=512, tie_word_embeddings=True, initializer_range=spread,
             bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
         )
     )  # fmt: skip

@@ -20,14 +20,16 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=512)
     parser.add_argument("--width", type=int, default=160)
     parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--spread", type=float, default=0.02, help="of random parameters: their standard deviation")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     begun = given.folder.with_suffix(".training")
     new = begun / "new"
     if not new.exists():
         size = new_policy(
-            new, given.examples, seed=given.seed, vocabulary=given.vocabulary, width=given.width, layers=given.layers
-        )
+            new, given.examples, seed=given.seed, vocabulary=given.vocabulary, width=given.width, layers=given.layers,
+            spread=given.spread,
+        )  # fmt: skip
         print(f"{size:,} parameters")
     trainer = SFTTrainer(
         str(new),

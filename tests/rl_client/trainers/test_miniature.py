@@ -1,4 +1,4 @@
-"""The paper in miniature (`examples/miniature`): its quick version, ended in its middle and begun again."""
+"""The paper in miniature (`examples/miniature`): its quick version, killed in its middle and begun again, learns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from rl_client.ensemble.report import Report
+from rl_client.evaluate.report import Report as Evaluation
 from tests.rl_client.trainers.trl_python import trl_python
 from tests.rl_client.trainers.venvs import ROOT
 from tests.serving import poll
 
 MINIATURE = ROOT / "examples" / "miniature"
+
+#: Of the quick version, under each reward.
+GRPO_STEPS = 4
 
 
 def test_problems_are_of_one_part_and_their_programs_agree(tmp_path: Path) -> None:
@@ -103,6 +109,17 @@ def test_a_quick_run_does_not_pass_for_a_whole_one(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, told)
 
 
+def test_easy_problems_that_are_held_out_are_not_shown(tmp_path: Path) -> None:
+    sizes = ("--examples", "2000", "--training", "16", "--held-out", "9")
+    subprocess.run([sys.executable, MINIATURE / "prepare.py", tmp_path, "--easy", *sizes], check=True)
+    shown, training, held_out = (
+        {json.loads(line)[name] for line in (tmp_path / file).read_text().splitlines()}
+        for file, name in (("sft.jsonl", "prompt"), ("training.jsonl", "statement"), ("held-out.jsonl", "statement"))
+    )
+    assert (len(training), len(held_out)) == (16, 9)
+    assert not held_out & (shown | training)
+
+
 @pytest.mark.jail
 @pytest.mark.trainer
 @pytest.mark.timeout(1800)
@@ -114,20 +131,77 @@ def test_all_stages_end_to_end() -> None:
         folder.chmod(0o755)
         command = [sys.executable, MINIATURE / "stages.py", "--quick", folder]
 
-        with subprocess.Popen(command, env=environment) as ended:
-            begun = folder / "r_2.log"
-            poll(lambda: ended.poll() is not None or begun.exists(), 600, "the stage behind SFT has begun")
-            ended.send_signal(signal.SIGTERM)
-            assert ended.wait(60) == 128 + signal.SIGTERM
+        with subprocess.Popen(command, env=environment) as killed:
+            poll(lambda: killed.poll() is not None or kept_steps(folder), 600, "a step under R_2 is kept")
+            killed.kill()
+        poll(lambda: is_free(folder / "lock"), 60, "nothing of it is left")
+        kept = kept_steps(folder)
         first = (folder / "done" / "sft").stat().st_mtime_ns
         assert not (folder / "done" / "r_2").exists()
 
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200, check=False)
         assert done.returncode == 0, done.stderr
+        assert is_free(folder / "lock")
+        # What was done is not done again.
         assert (folder / "done" / "sft").stat().st_mtime_ns == first
+        assert (folder / "r_2.log").read_text().count("'reward':") == GRPO_STEPS - kept
+
+        check_rewards(folder)
+        check_averages(folder)
+        check_answers(folder)
         ensemble = Report.model_validate_json((folder / "ensemble.json").read_bytes())
         assert [one.alpha for one in ensemble.members] == [-0.5, 0, 0.5, 1, 1.5]
-        assert (ensemble.problems, ensemble.budget) == (6, 4)
+        assert (ensemble.problems, ensemble.budget) == (9, 8)
         claims = [line for line in (folder / "report.md").read_text().splitlines() if "| **" in line]
         assert len(claims) == 7
         assert (folder / "line" / "frontier.html").exists()
+
+
+def kept_steps(folder: Path) -> int:
+    """Of training under R_2: those that it would go on after."""
+    states = folder.glob("r_2.training/checkpoint-*/trainer_state.json")
+    return max((int(state.parent.name.rpartition("-")[2]) for state in states), default=0)
+
+
+def is_free(lock: Path) -> bool:
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def check_rewards(folder: Path) -> None:
+    """The grader's rewards say something of what was sampled."""
+    for name in ("r_2", "r_4", "r_inf"):
+        state = json.loads((folder / f"{name}.training" / "trainer_state.json").read_text())
+        steps = [step for step in state["log_history"] if "reward" in step]
+        assert [step["step"] for step in steps] == [*range(1, GRPO_STEPS + 1)]
+        assert sum(step["reward"] for step in steps) / GRPO_STEPS > 0.1, name
+    # Two problems in three ask for the speed that half of the programs of SFT have.
+    assert min(step["frac_reward_zero_std"] for step in steps) < 1
+
+
+def check_averages(folder: Path) -> None:
+    """Training has changed the weights by each reward otherwise, and averages are what the formula says."""
+    low, high = (load_file(folder / name / "model.safetensors") for name in ("r_2", "r_inf"))
+    assert max(np.abs(high[name] - low[name]).max() for name in low) > 1e-3
+    for alpha in (-0.5, 0, 0.5, 1, 1.5):
+        average = load_file(folder / "merged" / f"alpha={alpha:g}" / "model.safetensors")
+        for name in low:
+            expected = alpha * high[name] + (1 - alpha) * low[name]
+            np.testing.assert_allclose(average[name], expected, rtol=1e-5, atol=1e-6, err_msg=f"{name} at {alpha}")
+
+
+def check_answers(folder: Path) -> None:
+    """The grader finds some right, and its rewards have changed them."""
+    before, trained = (
+        Evaluation.model_validate_json((folder / "line" / name / "report.json").read_bytes()).problems
+        for name in ("sft", "alpha=1")
+    )
+    assert sum(one.samples for one in before) == 72
+    assert sum(one.categories["correct"] for one in before) > 0.1 * 72
+    # R_inf has taught speed.
+    slow = [sum(one.categories["optimization_failure"] for one in problems) for problems in (before, trained)]
+    assert slow[0] - slow[1] > 0.1 * 72
