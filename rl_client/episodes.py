@@ -34,12 +34,6 @@ from rl_client.tools import BASH, NO_CALLS_LEFT, PYTHON, SUBMIT, PythonTool, Ter
 
 Name = Literal["python", "terminal", "repair"]
 
-#: Of the file that is graded; those of C++ are all alike, and other languages have none.
-_SUFFIXES = {
-    "python": ".py", "python-exec": ".py", "pypy": ".py", "c": ".c", "java": ".java", "javascript": ".js",
-    "rust": ".rs", "go": ".go",
-}  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -188,7 +182,7 @@ async def score_workspace(scorer: Scorer, terminal: Terminal, label: object, *, 
     path = path.strip()
     if (session := terminal.session) is not None:
         try:
-            solution = _solution(scorer, label)
+            solution = f"solution{await scorer.suffix(parse_label(label, scorer.defaults).language)}"
             if path or await _is_there(session, solution):
                 return await scorer.score_file(session, path or solution, label)
         except SessionLost as error:
@@ -202,12 +196,6 @@ async def _is_there(session: AsyncSession, path: str) -> bool:
     except Refused:
         return False
     return True
-
-
-def _solution(scorer: Scorer, label: object) -> str:
-    language = parse_label(label, scorer.defaults).language
-    suffix = ".cpp" if language.startswith(("cpp", "clang")) else _SUFFIXES.get(language, "")
-    return f"solution{suffix}"
 
 
 class _Terminal(_WithTools):

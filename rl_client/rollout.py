@@ -162,12 +162,26 @@ class Scorer:
         self._grader = grader
         self._defaults = dict(defaults or {})
         self._detail = detail
+        self._suffixes: dict[str, str] | None = None
         self._shared: Shared[GradeRequest, GradeResult] = Shared()
 
     @property
     def defaults(self) -> Mapping[str, object]:
         """Fields of labels that leave them out."""
         return self._defaults
+
+    async def suffix(self, language: str) -> str:
+        """Of files in that language, by any of its names, such as `.py`; empty where the grader does not have it.
+
+        Raises GraderError.
+        """
+        if self._suffixes is None:
+            self._suffixes = {
+                name.lower(): row.suffix
+                for row in await self._grader.languages()
+                for name in (row.id, row.name, *row.aliases)
+            }
+        return self._suffixes.get(language.lower(), "")
 
     async def score(
         self, completion: str, label: object, *, deadline_s: float | None = None, detail: Detail | None = None

@@ -28,6 +28,7 @@ class LanguageRow(Response):
     name: str
     version: str
     aliases: tuple[str, ...]
+    suffix: str = Field(description="Of the names of its files, such as `.py`.")
     time_factor: float = Field(default=1.0, description="Multiplies the CPU limit of its programs on this grader.")
 
 

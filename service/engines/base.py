@@ -186,6 +186,7 @@ class LanguageInfo:
     name: str
     version: str
     aliases: tuple[str, ...]
+    suffix: str
     self_test: str
     """A program that reads two integers and prints their sum."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from pathlib import PurePath
 
 import structlog
 
@@ -116,6 +117,7 @@ def local_engine(
                 language.name,
                 language.version,
                 language.aliases,
+                PurePath(languages.REGISTRY[language.id].source_name).suffix,
                 languages.REGISTRY[language.id].self_test,
             )
             for language in languages.available(config.languages)

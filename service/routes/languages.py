@@ -21,6 +21,7 @@ async def list_languages(request: Request) -> list[LanguageRow]:
             name=one.name,
             version=one.version,
             aliases=one.aliases,
+            suffix=one.suffix,
             time_factor=here.settings.time_factors.get(one.id, 1.0),
         )
         for one in here.engine.languages

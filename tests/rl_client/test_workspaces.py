@@ -53,6 +53,33 @@ def test_what_is_graded(grader: Server, command: str | None, path: str, text: st
 
 
 @pytest.mark.jail
+@pytest.mark.parametrize(
+    ("language", "file", "program"),
+    [
+        ("python3", "solution.py", "print(1)"),
+        ("Python-Exec", "solution.py", "print(1)"),
+        ("C++", "solution.cpp", 'int main() { __builtin_puts("1"); }'),
+        ("gcc", "solution.c", 'int main() { return __builtin_puts("1") < 0; }'),
+    ],
+)
+def test_the_solutions_file_goes_by_whatever_the_label_calls_its_language(
+    grader: Server, language: str, file: str, program: str
+) -> None:
+    async def work() -> str:
+        async with AsyncGrader(grader.url) as client:
+            await client.put_problem(problem := EncodedProblem.of(ONE))
+            terminal = Terminal(client, ToolLimits(memory_mb=256, disk_mb=16))
+            label = {"problem": problem.id, "language": language}
+            try:
+                await terminal.write(file, program)
+                return str((await score_workspace(Scorer(client), terminal, label, path="", text="")).result.verdict)
+            finally:
+                await terminal.close()
+
+    assert asyncio.run(work()) == "accepted"
+
+
+@pytest.mark.jail
 def test_a_session_that_was_lost_is_no_answer(grader: Server) -> None:
     async def work() -> None:
         async with AsyncGrader(grader.url) as client:

@@ -37,7 +37,7 @@ fsspec.register_implementation("watched", Watched, clobber=True)
 def test_the_event_loop_does_not_wait_for_a_store_that_is_elsewhere(tmp_path: Path) -> None:
     async def scenario() -> None:
         store = SharedProblems(tmp_path, f"watched://{uuid.uuid4().hex}/problems")
-        intake = Intake(store, lambda: (LanguageInfo("python", "Python", "3", (), ""),))
+        intake = Intake(store, lambda: (LanguageInfo("python", "Python", "3", (), ".py", ""),))
         identifier, _ = await intake.store(PROBLEM)
         request = GradeRequest(problem=identifier, language="python", source="")
         store.doubt(identifier)

@@ -14,8 +14,8 @@ from tests.rl_client.audit.results import PROBLEM, program
 
 NAMES = ids_by_name(
     [
-        LanguageRow(id="python", name="Python", version="3", aliases=("py3", "python3")),
-        LanguageRow(id="cpp", name="C++", version="12", aliases=("C++",)),
+        LanguageRow(id="python", name="Python", version="3", aliases=("py3", "python3"), suffix=".py"),
+        LanguageRow(id="cpp", name="C++", version="12", aliases=("C++",), suffix=".cpp"),
     ]
 )
 ALL = Choice(per_label=None, languages=None, time_factor=1.0)

@@ -23,7 +23,7 @@ from tests.rl_client.commands.auditing import (
 from tests.rl_client.datasets.importing import write
 from tests.serving import RKGRADE
 
-LANGUAGES = [{"id": "python", "name": "Python", "version": "3", "aliases": ["py3"]}]
+LANGUAGES = [{"id": "python", "name": "Python", "version": "3", "aliases": ["py3"], "suffix": ".py"}]
 ROWS = [
     contests_plus(
         f"p{number}",

@@ -19,7 +19,7 @@ from tests.rl_client.answering import Asked, Reply, answering
 from tests.rl_client.evaluate.models import RIGHT, WRONG, Model, lines, report, rkgrade, row, write
 from tests.rl_client.results import graded, provoked, unrun
 
-LANGUAGES = [{"id": "python", "name": "Python", "version": "3", "aliases": ["py3"]}]
+LANGUAGES = [{"id": "python", "name": "Python", "version": "3", "aliases": ["py3"], "suffix": ".py"}]
 ROWS = [row("first", "easy"), row("second", "easy", factor=3), row("third", "easy", factor=4)]
 TABLE = {one["key"]: [RIGHT, WRONG] for one in ROWS}
 
