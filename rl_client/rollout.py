@@ -137,12 +137,13 @@ async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def _by_program(request: GradeRequest) -> GradeRequest:
-    """Equal where the grader finds the same program, or none, and does the same with it."""
+    """Equal where the grader finds the same program, and does the same with it."""
     # Which fences are tagged with a name of the language, only the grader knows.
     if request.completion is None or request.extraction == "tagged":
         return request
     program = extract(request.completion, request.extraction, ())
-    return request.model_copy(update={"completion": program or ""})
+    # What holds no program takes the grader no time, and it has the last word on that.
+    return request if program is None else request.model_copy(update={"completion": program})
 
 
 class Scorer:

@@ -250,7 +250,8 @@ def test_equal_programs_of_a_batch_are_graded_once_whatever_stands_around_them(g
     assert [one.reward for one in scored] == [1, 0, 0, 0] * 2 + [1, -1, -1, -1] * 2
     verdicts = ["accepted", "time_limit", "format_error", "format_error"]
     assert [one.result.verdict for one in scored] == verdicts * 4
-    assert grades() - before == 3
+    # Of what holds no program each answer.
+    assert grades() - before == 2 + 8
 
     # Other limits, another extraction: another grade. One after the other: again.
     before = grades()
