@@ -214,6 +214,7 @@ FAULT = graded((4, Verdict.ACCEPTED), (40, Verdict.INTERNAL_ERROR)).model_dump(m
 STUB_LABEL = json.dumps({"problem": PROBLEM, "scale": "signed"})
 RETRY_LABEL = json.dumps({"problem": PROBLEM, "scale": "signed", "fault": "retry"})
 UNKNOWN = {"type": "urn:rkgrade:error:not-found", "detail": "no such thing"}
+NO_SESSION = {"type": "urn:rkgrade:error:no-session", "detail": "no such session"}
 
 
 def in_trouble(asked: Asked) -> tuple[int, dict[str, str], object]:
@@ -311,7 +312,7 @@ def test_a_sample_whose_session_the_grader_loses_is_rolled_out_anew(trainer: Pat
             case "GET", ["sessions", _, files] if files.startswith("files?"):
                 return 200, {}, {"text": "", "size_bytes": 0, "truncated": False}
             case _, ["sessions", *_]:
-                return 404, {}, UNKNOWN
+                return 404, {}, NO_SESSION
         return 200, {}, []
 
     with answering(reply) as url:
