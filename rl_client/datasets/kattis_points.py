@@ -376,7 +376,7 @@ def _aggregation(path: Path, content: dict[str, Any], default: str) -> str:
 def _required(path: Path, content: dict[str, Any]) -> tuple[str, ...]:
     required = content.get("require_pass") or ()
     names = (required,) if isinstance(required, str) else tuple(required)
-    return tuple(name if name in (_SAMPLE,) or "/" in name else f"{_SECRET}/{name}" for name in map(str, names))
+    return tuple(name if name == _SAMPLE or "/" in name else f"{_SECRET}/{name}" for name in map(str, names))
 
 
 def _bounded(path: Path, most: Any) -> float:

@@ -26,6 +26,8 @@ def of_alpha(alpha: float) -> Recipe:
     """alpha * high + (1 - alpha) * low. Raises ValueError."""
     if not math.isfinite(alpha):
         raise ValueError(f"alpha must be a finite number, not {alpha}")
+    # -0 is 0, on the card as in the folder's name.
+    alpha += 0.0
     return Recipe(f"alpha={_written(alpha)}", (1 - alpha, alpha), alpha)
 
 

@@ -38,6 +38,7 @@ def test_folders_are_named_by_the_shortest_number() -> None:
 def test_alpha_weighs_high_and_the_rest_low() -> None:
     assert of_alpha(-0.5).coefficients == (1.5, -0.5)
     assert of_alpha(1).coefficients == (0, 1)
+    assert str(of_alpha(-0.0)) == str(of_alpha(0.0))
 
 
 @pytest.mark.parametrize("alpha", [float("nan"), float("inf"), float("-inf")])
