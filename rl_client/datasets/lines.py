@@ -61,7 +61,8 @@ class Lines:
                 left, end = left[written:], end + written
         except OSError as error:
             os.ftruncate(fd, start)
-            raise self._error(error.strerror or str(error)) from error
+            kept = "" if self._path is None else "; what was done is kept, and the same command goes on"
+            raise self._error(f"{error.strerror or error}{kept}") from error
         for line in lines:
             self._note(line, start)
             start += len(line) + 1

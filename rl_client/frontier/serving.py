@@ -61,11 +61,13 @@ def argv_of(template: str, checkpoint: Path, port: int) -> list[str]:
 class Served:
     """One that runs."""
 
-    def __init__(self, process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], url: str, log: Path, begins: int) -> None:
+        """`begins`: where its output does in the log, in bytes; before that it is other servers'."""
         self._process = process
         self.url = url
         """Of its API, as `/v1` ends it."""
         self._log = log
+        self._begins = begins
 
     async def healthy(self, within_s: float, key: str | None) -> None:
         """Wait until it lists its models. Raises ServerDied where it ends before, or takes longer.
@@ -112,7 +114,7 @@ class Served:
 
     def _last_words(self) -> str:
         try:
-            text = self._log.read_bytes()[-_TOLD_CHARS:].decode(errors="replace")
+            text = self._log.read_bytes()[self._begins :][-_TOLD_CHARS:].decode(errors="replace")
         except OSError:
             text = ""
         lines = text.strip().splitlines()[-_TOLD_LINES:]
@@ -127,6 +129,7 @@ def served(template: str, checkpoint: Path, log: Path) -> Generator[Served, None
     mark = uuid.uuid4().hex
     try:
         with log.open("ab") as file:
+            begins = file.tell()
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -138,7 +141,7 @@ def served(template: str, checkpoint: Path, log: Path) -> Generator[Served, None
     except OSError as error:
         raise BadOption(f"--serve: {error.filename or log}: {error.strerror}") from None
     try:
-        yield Served(process, f"http://127.0.0.1:{port}/v1", log)
+        yield Served(process, f"http://127.0.0.1:{port}/v1", log, begins)
     finally:
         _stop(process, mark)
 

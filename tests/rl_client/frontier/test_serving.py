@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -14,7 +15,8 @@ from typing import Any
 import pytest
 
 from rl_client.evaluate.errors import BadOption
-from rl_client.frontier.serving import argv_of
+from rl_client.frontier import serving
+from rl_client.frontier.serving import ServerDied, argv_of
 from tests.rl_client.answering import answering
 from tests.rl_client.evaluate.models import NONE, RIGHT, SLOW, WRONG, Model, lines, report, row, write
 from tests.rl_client.frontier.test_drawing import rkgrade
@@ -94,6 +96,21 @@ def test_a_server_that_dies_is_told_of_and_a_rerun_goes_on_from_there(tmp_path: 
     ]
     assert done.stdout.startswith("Interpolation: ")
     assert "high (trained)" in (out / "frontier.html").read_text()
+
+
+def test_what_servers_before_have_written_is_not_told_of_this_one(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("out of memory\n")
+    for command, words in (
+        ("exit 3", "has ended with status 3; it has written nothing to "),
+        ("echo no model", r"the end of .*server\.log: no model$"),
+    ):
+        with (
+            serving.served(f"sh -c '{command}' {{checkpoint}} {{port}}", tmp_path, log) as server,
+            pytest.raises(ServerDied, match=words),
+        ):
+            asyncio.run(server.healthy(20, None))
+    assert log.read_text() == "out of memory\nno model\n"
 
 
 @pytest.mark.jail
