@@ -53,8 +53,8 @@ WHOLE = Size(
 )  # fmt: skip
 #: The shortest programs of the family, and a model that is just large enough for them: it learns to solve most of the
 #: problems, and rewards have an effect, but held-out problems differ from others in their constants alone, and are few.
-#: A second thread is of no use to a model so narrow. With parameters that begin as small as those of the whole version
-#: it would not learn in that time to copy a constant.
+#: Beside other load a model so narrow took twice as long with two threads as with one. With parameters that begin as
+#: small as those of the whole version it would not learn in that time to copy a constant.
 QUICK = Size(
     4_800, 16, 9,
     ("--steps", "300", "--batch", "16", "--rate", "6e-3", "--width", "64", "--layers", "2", "--spread", "0.1"),
