@@ -213,6 +213,8 @@ BAD = graded((4, Verdict.ACCEPTED), (40, Verdict.WRONG_ANSWER)).model_dump(mode=
 FAULT = graded((4, Verdict.ACCEPTED), (40, Verdict.INTERNAL_ERROR)).model_dump(mode="json")
 STUB_LABEL = json.dumps({"problem": PROBLEM, "scale": "signed"})
 RETRY_LABEL = json.dumps({"problem": PROBLEM, "scale": "signed", "fault": "retry"})
+ENDED = {"type": "urn:rkgrade:error:session-ended", "detail": "gone", "ended": "lost"}
+NO_SESSION = {"type": "urn:rkgrade:error:no-session", "detail": "none of that id"}
 UNKNOWN = {"type": "urn:rkgrade:error:not-found", "detail": "no such thing"}
 NO_SESSION = {"type": "urn:rkgrade:error:no-session", "detail": "no such session"}
 
@@ -304,7 +306,7 @@ def test_a_sample_whose_session_the_grader_loses_is_rolled_out_anew(trainer: Pat
                 return 201, {}, {"id": str(len(opened)), "expires_at": until, "closes_at": until, "cpu_s": 0}
             case "POST", ["sessions", number, "exec"]:
                 if int(number) <= losses:
-                    return 404, {}, {"type": "urn:rkgrade:error:session-ended", "detail": "gone", "ended": "lost"}
+                    return 404, {}, ENDED if number == "1" else NO_SESSION
                 said = {"stdout": "1\n", "stderr": "", "truncated": False, "exit_code": 0, "signal": None}
                 return 200, {}, {**said, "timed_out": False, "cpu_s": 0, "wall_s": 0}
             case "POST", ["sessions", _, "grade"]:
