@@ -240,16 +240,18 @@ def in_trouble(asked: Asked) -> tuple[int, dict[str, str], object]:
 def test_a_sample_without_a_reward_has_one_that_is_stated(
     trainer: Path, variables: dict[str, str], mixed: list[float], alone: list[float], unknown: list[float]
 ) -> None:
+    # What holds no program is all the same to a grader, and asked for once.
+    right, wrong, faulty = (f"```python\n{word}\n```" for word in ("right", "wrong", "faulty"))
     with answering(in_trouble) as url:
         told = driven(
             trainer,
             url,
             "python",
-            {"samples": [["right"], ["wrong"], ["right"], ["faulty"]], "label": STUB_LABEL},
-            {"samples": [["faulty"], ["faulty"]], "label": STUB_LABEL},
-            {"samples": [["right"]], "label": "sha256:" + "1" * 64},
-            {"samples": [["right"]], "label": None},
-            {"samples": [["right"], ["faulty"]], "label": RETRY_LABEL},
+            {"samples": [[right], [wrong], [right], [faulty]], "label": STUB_LABEL},
+            {"samples": [[faulty], [faulty]], "label": STUB_LABEL},
+            {"samples": [[right]], "label": "sha256:" + "1" * 64},
+            {"samples": [[right]], "label": None},
+            {"samples": [[right], [faulty]], "label": RETRY_LABEL},
             variables=variables,
         )
     assert told[0]["rewards"] == pytest.approx(mixed)
