@@ -22,8 +22,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
+
 HERE = Path(__file__).resolve().parent
 RKGRADE = Path(sys.executable).with_name("rkgrade")
+#: A grader on a busy machine; one that lacks something says so at once, and tries again.
+READY_WITHIN_S = 180.0
 REWARDS = {"r_2": "r_k:2", "r_4": "r_k:4", "r_inf": "r_inf"}
 
 
@@ -153,11 +157,19 @@ def grader(stages: Stages, folder: Path) -> Iterator[str]:
     log = folder / "grader.log"
     data = ("--data-dir", str(folder / "grader"))
     with stages.started([RKGRADE, "serve", "--port", "0", "--languages", "python", *data], log) as process:
-        while not (ready := re.search(r"serves on (\S+)[^\0]*\bready", log.read_text())):
-            if process.poll() is not None:
-                raise Failed(f"the grader has ended:\n{log.read_text()[-3000:]}")
+        until_s = time.monotonic() + READY_WITHIN_S
+        while not ((serves := re.search(r"serves on (\S+)", log.read_text())) and is_ready(serves[1])):
+            if process.poll() is not None or time.monotonic() > until_s:
+                raise Failed(f"the grader has ended, or is not ready:\n{log.read_text()[-3000:]}")
             time.sleep(0.1)
-        yield ready[1]
+        yield serves[1]
+
+
+def is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health/ready").is_success
+    except httpx.TransportError:
+        return False
 
 
 def run(folder: Path, size: Size, trainer: str, lock: int) -> None:
