@@ -20,6 +20,7 @@ from sandbox.judge import Judge
 from sandbox.problem import Judgement, Problem, Submission, Test, TestResult
 from sandbox.stdin import Stdin
 from sandbox.verdicts import Verdict
+from tests.docker import daemon
 from tests.hostile import compiling, endings, escapes, files, leftovers, pythonic, resources
 from tests.hostile.case import PYTHONS, ROOMY, Case, Run, program, words
 from tests.slowness import SLOWNESS
@@ -52,9 +53,9 @@ class Footprint:
     children: int
     groups: int
     descriptors: int
-    mounts: str
+    mounts: tuple[str, ...]
     files: tuple[str, ...]
-    shared_memory: str
+    shared_memory: tuple[str, ...]
 
 
 class Bench:
@@ -106,7 +107,7 @@ class Bench:
                 for _ in directory.rglob("*/")
             ),
             descriptors=sum(1 for _ in Path("/proc/self/fd").iterdir()),
-            mounts=Path("/proc/self/mounts").read_text(),
+            mounts=_mounts(),
             files=tuple(
                 sorted(
                     str(path)
@@ -115,7 +116,7 @@ class Bench:
                     if not self._is_expected(path)
                 )
             ),
-            shared_memory=Path("/proc/sysvipc/shm").read_text(),
+            shared_memory=_shared_memory(config.uid_base),
         )
 
     def _is_expected(self, path: Path) -> bool:
@@ -139,6 +140,18 @@ class Bench:
 
     def at_rest(self) -> Footprint:
         return self._settled(self.idle)
+
+
+def _mounts() -> tuple[str, ...]:
+    """Of the host, without those of the Docker daemon whose tests may run beside these."""
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    return tuple(mount for mount in mounts if f"{daemon.CACHE}/" not in mount)
+
+
+def _shared_memory(uid_base: int) -> tuple[str, ...]:
+    """System V's, of the host, made by who is a user of a jail."""
+    segments = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    return tuple(segment for segment in segments if int(segment.split()[9]) >= uid_base)
 
 
 def _status(entry: Path, owner: str) -> tuple[int, int, bool]:
