@@ -169,6 +169,7 @@ class Shard:
         self._aside = path.with_name(path.name + PARTIAL)
         self._hash = hashlib.sha256()
         self._bytes = 0
+        self._lost: OSError | None = None
         with _writing(path):
             self._file = self._aside.open("wb", buffering=0)
         try:
@@ -185,9 +186,19 @@ class Shard:
             while left:
                 left = left[self._file.write(left) :]
 
+    def sync(self) -> None:
+        """What is written so far is on the disk now; if not, `close` tells. Others may write meanwhile."""
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            # The kernel tells of it once.
+            self._lost = error
+
     def close(self) -> FileRecord:
         """The file is on the disk now, under its name."""
         with _writing(self.path):
+            if self._lost is not None:
+                raise self._lost
             os.fsync(self._file.fileno())
             self._file.close()
             self._aside.replace(self.path)

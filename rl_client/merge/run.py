@@ -1,8 +1,8 @@
 """The merge itself: one pass over the inputs, piece by piece, into every output at once.
 
 The pass follows the files of the template, and so do the outputs. One thread adds; others read and hash what it is to
-add, and write and hash what it has added, each file in its order. Memory depends on the size of none of them. Knows no
-terminal.
+add, and write and hash what it has added, each file in its order; one waits for the disk. Memory depends on the size of
+none of them. Knows no terminal.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from rl_client.merge.records import Change, FileRecord, InputRecord, MergeRecord
 
 #: Pieces that wait to be written while the next is made.
 _WAITING = 3
+#: Of a file, what is brought to the disk while more of it is made.
+_SYNC_BYTES = 64 * 2**20
 
 
 class Watcher(Protocol):
@@ -54,6 +56,7 @@ class _Open:
     coefficients: tuple[float, ...]
     shard: Shard
     lane: int
+    unsynced_bytes: int = 0
     not_finite: dict[str, Counts] = field(default_factory=dict)
 
     def end(self, name: str, changes: dict[str, Change]) -> None:
@@ -104,6 +107,8 @@ class _Pass:
         largest = self._reading.largest
         self._sums = Sums(len(self._sources), largest, deltas=plan.base is not None)
         self._coefficients = [plan.coefficients(recipe) for recipe in plan.recipes]
+        # What waits for the disk has one of its own: theirs go on.
+        self._disk = Lanes(1)
         self._added = Buffers(_WAITING + self._lanes.threads, largest * 8)
         self._ends: list[Future[None]] = []
         self._opened: list[_Open] = []
@@ -123,13 +128,15 @@ class _Pass:
             self._added.cancel()
             # Files that are written and only not on the disk yet are not given up.
             self._lanes.end()
+            self._disk.end()
             for one in self._opened:
                 one.shard.drop()
 
     def shard(self, name: str, tensors: Sequence[Tensor]) -> None:
         """Write a file of each output that has it not."""
-        for end in filter(Future.done, self._ends):
-            end.result()
+        # Of the files before the last all are on the disk: a slow one does not let them pile up.
+        while len(self._ends) > len(self._todo):
+            self._ends.pop(0).result()
         opened: list[_Open] = []
         for lane, (output, recipe) in enumerate(self._todo, len(self._sources)):
             if name not in output.done:
@@ -151,7 +158,7 @@ class _Pass:
             self._watcher.advanced(piece.bytes * len(opened))
         changes = {name: _change(one) for name, one in measures.items()}
         self._added.settle()
-        self._ends += [self._lanes.put(one.lane, one.end, name, changes) for one in opened]
+        self._ends += [self._disk.put(0, one.end, name, changes) for one in opened]
 
     def hashed(self) -> dict[Path, FileRecord]:
         """Of all files of the sources. Raises BadCheckpoint."""
@@ -192,6 +199,10 @@ class _Pass:
 
     def _write(self, one: _Open, out: Raw) -> None:
         self._added.give(self._lanes.put(one.lane, one.shard.write, out.data))
+        one.unsynced_bytes += out.size
+        if one.unsynced_bytes >= _SYNC_BYTES:
+            one.unsynced_bytes = 0
+            self._disk.put(0, one.shard.sync)
 
 
 def _change(measures: Measures) -> Change:

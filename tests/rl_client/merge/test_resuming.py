@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rl_client.merge.errors import CannotWrite, OutputTaken
-from rl_client.merge.output import Output
+from rl_client.merge.output import Output, Shard
 from tests.rl_client.merge.checkpoints import Silent, as_bytes, average, read, tensors, write
 
 SHARDS = [{f"layer.{number}": (40, 50)} for number in range(4)]
@@ -240,6 +240,21 @@ def test_too_small_a_disk_is_told_before_anything_is_written(tmp_path: Path, sma
     with pytest.raises(CannotWrite, match=r"0\.07 GB are needed there, and 0\.05 GB are free"):
         average(small_disk, pair(tmp_path), 0.5, 0.6)
     assert list(small_disk.iterdir()) == []
+
+
+def test_what_the_disk_has_lost_meanwhile_is_told_at_the_end(tmp_path: Path) -> None:
+    """The kernel tells of it once: to who brings the first part of a file to the disk while the rest is made."""
+    aside = tmp_path / "one.safetensors.partial"
+    # Nothing of it can be brought to a disk.
+    aside.symlink_to("/dev/null")
+    shard = Shard(tmp_path / "one.safetensors", b"head")
+    shard.sync()
+    with (tmp_path / "sound").open("wb") as sound:
+        os.dup2(sound.fileno(), shard._file.fileno())
+    with pytest.raises(CannotWrite, match=r"one\.safetensors: .*the same command goes on"):
+        shard.close()
+    shard.drop()
+    assert [one.name for one in tmp_path.iterdir()] == ["sound"]
 
 
 def test_a_folder_of_another_form_is_not_taken_for_a_merge(tmp_path: Path) -> None:
