@@ -27,7 +27,7 @@ FLOATS: dict[str, np.dtype[Any]] = {
     "F8_E5M2": np.dtype(ml_dtypes.float8_e5m2),
 }
 #: Elements of a piece: with its sums it fits the cache of a core.
-PIECE = 2**18
+PIECE = 2**17
 #: Coefficients from here on may make something of elements whose squares are 0.
 _LARGE = 2.0**60
 #: Elements of a dot product: those of more than 10,000 OpenBLAS shares out among threads, which wait for each other.

@@ -19,7 +19,7 @@ from rl_client.merge.records import FileRecord
 from rl_client.merge.sources import Source
 
 #: Pieces that are read at once: threads wait for each other less often, and what is added still fits a core's cache.
-_SPAN = 4
+_SPAN = 8
 #: Of these: one is worked on, one is read, and one is hashed.
 _WAITING = 3
 
