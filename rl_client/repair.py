@@ -26,7 +26,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
-from rl_client.rewards import Reward, is_fault, r_inf
+from rl_client.rewards import Reward, failing, is_fault, r_inf
 from service.contract import FAULT_VERDICTS, FitRow, GradeResult, TestRow, Verdict
 from service.extraction import extract
 
@@ -78,8 +78,7 @@ def statistics(result: GradeResult) -> Statistics:
     if is_fault(result):
         raise ValueError(f"the grader failed at this program ({result.verdict}): there is nothing to tell of it")
     tests = result.tests
-    failing = [test for test in tests if _told(test) not in (Verdict.ACCEPTED, Verdict.SKIPPED)]
-    first = min(failing, key=lambda test: (test.input_length, test.index), default=None)
+    first = next((test for test in failing(result) if _told(test) != Verdict.SKIPPED), None)
     verdicts = Counter(_told(test) for test in tests if test.verdict is not Verdict.ACCEPTED)
     limits = result.limits
     return Statistics(

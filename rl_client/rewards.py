@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rl_client.errors import FaultyGrade
-from service.contract import GradeResult, GroupRow, Verdict
+from service.contract import GradeResult, GroupRow, TestRow, Verdict
 
 Empty = Literal["skip", "next"] | float
 """What an empty group comes to."""
@@ -79,6 +79,12 @@ def is_provoked(result: GradeResult) -> bool:
 def is_fault(result: GradeResult) -> bool:
     """Whether the grader failed, through no doing of the program's: there is no reward, whatever the program is."""
     return result.category is None and not is_provoked(result)
+
+
+def failing(result: GradeResult) -> list[TestRow]:
+    """The tests that failed, for whatever reason; those of shorter inputs first."""
+    failed = [test for test in result.tests if test.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED)]
+    return sorted(failed, key=lambda test: (test.input_length, test.index))
 
 
 def _stopped_early(result: GradeResult) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from rl_client.audit.rows import Disagreement, DisagreementRow, SideRow
 from rl_client.datasets.submissions import Submission
-from service.contract import FAULT_VERDICTS, GradeResult, TestRow, Verdict
+from rl_client.rewards import failing
+from service.contract import FAULT_VERDICTS, GradeResult, Verdict
 
 _COMPILE_ERROR = "compile_error"
 
@@ -72,19 +73,14 @@ def _disagreement(one: Submission, result: GradeResult) -> tuple[Disagreement | 
     if verdict == _COMPILE_ERROR:
         return "compile_error", "" if result.compile is None else result.compile.message[:_MESSAGE_CHARS]
     if (verdict == Verdict.ACCEPTED) != one.correct:
-        first = _first_failure(result)
-        return "false_negative" if one.correct else "false_positive", "" if first is None else first.message
+        failed = failing(result)
+        return "false_negative" if one.correct else "false_positive", failed[0].message if failed else ""
     objection = None if one.correct else one.objection(result.tests)
     return ("unexpected", objection) if objection is not None else (None, "")
 
 
-def _first_failure(result: GradeResult) -> TestRow | None:
-    failed = [test for test in result.tests if test.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED)]
-    return min(failed, key=lambda test: (test.input_length, test.index), default=None)
-
-
 def _row(one: Submission, result: GradeResult, kind: Disagreement, message: str, *, sources: bool) -> DisagreementRow:
-    first = _first_failure(result)
+    first = next(iter(failing(result)), None)
     return DisagreementRow(
         name=one.name,
         label=one.label,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rl_client.rewards import is_fault, is_provoked, r_inf, r_k
+from rl_client.rewards import failing, is_fault, is_provoked, r_inf, r_k
 from service.contract import FAULT_VERDICTS, Category, GradeResult, Verdict
 
 TOO_LONG = "prompt_too_long"
@@ -79,9 +79,9 @@ class Grade(_Line):
     def of(name: str, key: str, result: GradeResult, tries: int) -> Grade:
         """`name`: its hash."""
         fault, provoked = is_fault(result), is_provoked(result)
-        failing = [test for test in result.tests if test.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED)]
-        first = min(failing, key=lambda test: (test.input_length, test.index), default=None)
-        told = next((test for test in failing if test.verdict in FAULT_VERDICTS), first) if fault else first
+        failed = failing(result)
+        faulty = [test for test in failed if test.verdict in FAULT_VERDICTS] if fault else []
+        told = next(iter(faulty or failed), None)
         category: Category | None = "correctness_failure" if provoked else result.category
         rewards = {f"R_{group.k}": r_k(group.k)(result) for group in result.groups} | {"R_inf": r_inf(result)}
         return Grade(
