@@ -160,7 +160,7 @@ class ModelServer:
             asked_s = None
             try:
                 answer = await self._client.request(method, f"{self.url}{path}", json=body)
-            except httpx.TransportError as error:
+            except (httpx.TransportError, httpx.DecodingError) as error:
                 trouble = str(error) or type(error).__name__
             else:
                 if answer.status_code not in _RETRIED:
@@ -185,10 +185,7 @@ class ModelServer:
             raise ServerUnfit(
                 f"the model's server at {self.url} answers {answer.status_code} to {path}: {_reason(answer)}"
             )
-        try:
-            content = answer.json()
-        except ValueError:
-            content = None
+        content = _json(answer)
         if not isinstance(content, dict):
             raise self._unfit(path, "it is no JSON object")
         return content
@@ -197,16 +194,21 @@ class ModelServer:
         return ServerUnfit(f"the model's server at {self.url} answers {path} not as OpenAI's API does: {reason}")
 
 
+def _json(answer: httpx.Response) -> object:
+    """None of what is no JSON, or is nested too deeply to be read."""
+    try:
+        return answer.json()
+    except (ValueError, RecursionError):
+        return None
+
+
 def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _reason(answer: httpx.Response) -> str:
     """The server's own word: OpenAI's `error.message`, vLLM's old `message`, FastAPI's `detail`, or the text."""
-    try:
-        content = answer.json()
-    except ValueError:
-        content = None
+    content = _json(answer)
     if isinstance(content, dict):
         error = content.get("error")
         found = error.get("message") if isinstance(error, dict) else error

@@ -217,6 +217,8 @@ def test_what_cannot_be_followed_is_told(
         (200, {"choices": []}, "answers /chat/completions not as OpenAI's API does: there is no `choices`"),
         (200, {"choices": [{"text": "x"}]}, "a choice has no `content`"),
         (200, b"<html>", "it is no JSON object"),
+        (200, b"[" * 100_000, "it is no JSON object"),
+        (404, b"[" * 100_000, "answers 404 to /v1/chat/completions: [["),
     ],
 )
 def test_a_server_that_refuses_is_quoted(tmp_path: Path, status: int, content: object, said: str) -> None:
@@ -224,6 +226,17 @@ def test_a_server_that_refuses_is_quoted(tmp_path: Path, status: int, content: o
     done = evaluate(tmp_path, model, grader(accepting)[0])
     assert done.exit_code == 3
     assert said in done.stderr
+
+
+def test_an_answer_that_cannot_be_unpacked_is_asked_for_again(tmp_path: Path) -> None:
+    model, packed = Model(TABLE), iter([({"Content-Encoding": "gzip"}, b"not packed")])
+
+    def packing(one: Asked) -> tuple[int, dict[str, str], object]:
+        headers, content = next(packed, ({}, b"")) if one.path != "/v1/models" else ({}, b"")
+        return (200, headers, content) if headers else model(one)
+
+    assert evaluate(tmp_path, packing, grader(accepting)[0], "--concurrency", 1).exit_code == 0  # type: ignore[arg-type]
+    assert model.asked_for() == dict.fromkeys(TABLE, 2)
 
 
 def test_other_settings_need_another_folder(tmp_path: Path) -> None:
