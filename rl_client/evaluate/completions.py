@@ -45,6 +45,7 @@ class Completions:
 
     def __iter__(self) -> Iterator[Generation]:
         """Raises BadCompletions, and DatasetError of a file that cannot be read."""
+        self.others = 0
         samples: Counter[str] = Counter()
         for record in read_rows(self._path, ("key", "problem_id", "completion", "source", "finish_reason")):
             try:

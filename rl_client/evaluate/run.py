@@ -151,7 +151,12 @@ class Evaluation:
     # -- completions that are there
 
     def take(self, completions: Completions) -> None:
-        """Keep what a file holds. Raises DatasetError, BadCompletions."""
+        """Keep what a file holds, or nothing of one with a bad line: it would be another file once that is mended.
+
+        Raises DatasetError, BadCompletions.
+        """
+        for _ in completions:
+            pass
         for one in completions:
             if self._generations.get(one.task, one.sample) is None:
                 self._generations.add([one])
