@@ -6,7 +6,6 @@ What computes is imported when it is called for, so that no other command waits 
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 from contextlib import ExitStack, closing
@@ -18,7 +17,7 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from rl_client.commands import evaluate_tables, sources
+from rl_client.commands import evaluate_tables, running, sources
 from rl_client.commands.ending import GRADER_ERROR, SOME_SKIPPED, USAGE_ERROR, interruptible, stop
 from rl_client.commands.evaluate_board import Board
 from rl_client.commands.sources import Files, Limit, Offset, PresetOption, Rows, Split, Tests, TokenFile
@@ -287,7 +286,7 @@ def _evaluate(rows: Rows, wanted: Wanted, skipped: Path | None) -> NoReturn:
             skips = stack.enter_context(Output(skipped)) if skipped is not None else None
             board = stack.enter_context(Board(console, skips, rows.total_bytes))
             candidates = stack.enter_context(closing(rows.candidates(statements=not isinstance(wanted.source, Path))))
-            report = asyncio.run(evaluate(wanted, candidates, board))
+            report = running.run(evaluate(wanted, candidates, board))
     except (ServerError, ClientError) as error:
         stop(GRADER_ERROR, f"{error}; {kept}")
     except (DatasetError, EvaluationError) as error:

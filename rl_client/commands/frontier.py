@@ -6,7 +6,6 @@ What computes is imported when it is called for, so that no other command waits 
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import math
 from collections import Counter
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from rl_client.commands import sources
+from rl_client.commands import running, sources
 from rl_client.commands.ending import GRADER_ERROR, SOME_SKIPPED, USAGE_ERROR, interruptible, stop
 from rl_client.commands.evaluate import command_of
 from rl_client.commands.evaluate_board import Board
@@ -111,7 +110,7 @@ def _command(reader: Reader) -> Callable[..., None]:
         with interruptible(f"ended; {kept}"):
             for point, (rows, wanted) in zip(points, told, strict=True):
                 try:
-                    skips += asyncio.run(_evaluated(point, rows, wanted, serve or "", within_s))
+                    skips += running.run(_evaluated(point, rows, wanted, serve or "", within_s))
                 except (ServerError, ClientError) as error:
                     stop(GRADER_ERROR, f"{point.name}: {error}; {kept}")
                 except (DatasetError, EvaluationError) as error:
@@ -190,7 +189,7 @@ async def _evaluated(point: _Point, rows: Rows, wanted: Wanted, serve: str, with
 
     Raises DatasetError, EvaluationError, ClientError.
     """
-    from rl_client.evaluate.whole import Server, evaluate
+    from rl_client.evaluate.whole import Server, evaluate, make
     from rl_client.frontier.serving import served
 
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -211,7 +210,7 @@ async def _evaluated(point: _Point, rows: Rows, wanted: Wanted, serve: str, with
             return await done(replace(wanted, source=replace(wanted.source, model=model), patience_s=0))
         except (ServerError, ClientError):
             pass
-    wanted.folder.mkdir(parents=True, exist_ok=True)
+    make(wanted.folder)
     with served(serve, point.checkpoint, wanted.folder / "server.log") as server:
         console.print(f"{point.name}: starting a server at {server.url}")
         await server.healthy(within_s, wanted.source.key)

@@ -111,7 +111,7 @@ async def evaluate(wanted: Wanted, candidates: Iterable[Candidate], watcher: Wat
             grading=wanted.grading,
             samples=wanted.source.samples if isinstance(wanted.source, Server) else None,
         )
-        _make(wanted.folder)
+        make(wanted.folder)
         judge = Judge(grader, language, names, wanted.grading)
         generations = stack.enter_context(Generations(wanted.folder / GENERATIONS, judge.hash))
         grades = stack.enter_context(Grades(wanted.folder / GRADES))
@@ -177,7 +177,8 @@ async def _check(manifest: Manifest, server: ModelServer, grader: AsyncGrader) -
         await grader.check_sessions()
 
 
-def _make(folder: Path) -> None:
+def make(folder: Path) -> None:
+    """With those above it. Raises DatasetError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

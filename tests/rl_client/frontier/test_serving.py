@@ -127,10 +127,22 @@ def test_a_signal_leaves_no_server_behind(tmp_path: Path, grader: Server, number
             _until((low / "asked").exists)
             assert len(running(low)) == 2
             process.send_signal(number)
-            process.communicate(timeout=60)
+            _, said = process.communicate(timeout=60)
         finally:
             process.kill()
     assert (process.returncode, running(low)) == (status, [])
+    assert "Traceback" not in said
+
+
+def test_something_else_where_a_folder_is_to_be_is_named(tmp_path: Path) -> None:
+    out, file = tmp_path / "out", write(tmp_path / "rows.jsonl", ROWS)
+    out.mkdir()
+    (out / "low").touch()
+    done = rkgrade(
+        *("problems", file, "--out", out, "--serve", "true {checkpoint} {port}"),
+        *("--checkpoint", f"low={tmp_path}@0", "--checkpoint", f"high={tmp_path}@1"),
+    )
+    assert (done.exit_code, done.stderr) == (2, f"rkgrade: low: {out / 'low'}: File exists\n")
 
 
 @pytest.mark.parametrize(
