@@ -95,12 +95,14 @@ def turnover(report: Report) -> Iterator[str]:
         )
     flaky = report.flakiness
     if flaky.rate is None:
-        yield "flaky verdicts: null, nothing was graded twice"
-        return
-    yield (
-        f"flaky verdicts: {flaky.rate:.2%}, {flaky.differing:,} of {flaky.programs:,} programs that were graded more "
-        f"than once; correct but once {flaky.flip_rate:.2%}, {flaky.flipping:,}"
-    )
+        yield "flaky verdicts: null, nothing was run twice"
+    else:
+        yield (
+            f"flaky verdicts: {flaky.rate:.2%}, {flaky.differing:,} of {flaky.programs:,} programs that were run more "
+            f"than once; correct but once {flaky.flip_rate:.2%}, {flaky.flipping:,}"
+        )
+    if flaky.known:
+        yield f"  {flaky.known:,} gradings were known to the grader, and not run: evaluate --fresh has them run"
 
 
 def _named(keys: Sequence[str]) -> str:

@@ -85,6 +85,9 @@ Thinking = Annotated[
     bool, typer.Option("--thinking", help="Prompts end in <think>: an answer has no program before </think>.")
 ]
 TaxonomyOption = Annotated[Taxonomy, typer.Option("--taxonomy", help="The rule that names how a program failed.")]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Run each program, also where the grader knows what it came to before.")
+]
 TimeFactor = Annotated[float, typer.Option(min=0.01, max=100, help="Multiplies the CPU limits.")]
 Unit = Annotated[LengthUnit, typer.Option("--length-unit", help="What the groups of R_k are counted in.")]
 Ks = Annotated[list[int] | None, typer.Option("--k", min=1, help="Tell pass@k; repeatable; by default 1, 5, 10 ...")]
@@ -145,6 +148,7 @@ def command_of(reader: Reader, then: Then) -> Callable[..., None]:
         taxonomy: TaxonomyOption = "first_failure",
         time_factor: TimeFactor = 1.0,
         length_unit: Unit = "bytes",
+        fresh: Fresh = False,
         ks: Ks = None,
         concurrency: Concurrency = 32,
         programs: Programs = 32,
@@ -216,6 +220,7 @@ def command_of(reader: Reader, then: Then) -> Callable[..., None]:
             requests=concurrency,
             programs=programs,
             patience_s=patience_s,
+            fresh=fresh,
             livecodebench=livecodebench,
             evalplus=evalplus,
         )

@@ -51,9 +51,13 @@ class Programs:
 class Judge(Programs):
     """Grades samples in one language, one way."""
 
-    def __init__(self, grader: AsyncGrader, language: str, names: Collection[str], grading: Grading) -> None:
+    def __init__(
+        self, grader: AsyncGrader, language: str, names: Collection[str], grading: Grading, *, fresh: bool = False
+    ) -> None:
+        """`fresh`: programs are run also where the grader knows what an earlier run of them came to."""
         super().__init__(language, names, grading)
         self._grader = grader
+        self._fresh = fresh
 
     async def grade(self, one: Generation, name: str) -> Grade:
         """Graded again where the grader fails at it, a few times; then the grade is such a fault. `name`: its hash.
@@ -88,4 +92,5 @@ class Judge(Programs):
             stop="first_failure" if grading.taxonomy == "first_failure" else "never",
             taxonomy=grading.taxonomy,
             length_unit=grading.length_unit,
+            fresh=self._fresh,
         )

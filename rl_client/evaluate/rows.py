@@ -66,6 +66,9 @@ class Grade(_Line):
     cpu_s: float | None = Field(default=None, description="The most of any test.")
     memory_bytes: int | None = Field(default=None, description="The most of any test.")
     seconds: float = Field(description="From the request's arrival to its result.")
+    cached: bool = Field(
+        default=False, description="It was not run: the grader knew what an earlier run of it had come to."
+    )
     provoked: bool = False
     tries: int = Field(default=1, description="How often it was graded, until the grader did not fail.")
     grader: str = Field(description="The grader's version.")
@@ -101,6 +104,7 @@ class Grade(_Line):
                 (test.memory_bytes for test in result.tests if test.memory_bytes is not None), default=None
             ),
             seconds=result.timing.total_s,
+            cached=result.timing.cached,
             provoked=provoked,
             tries=tries,
             grader=result.grader.version,

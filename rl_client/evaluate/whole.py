@@ -62,6 +62,8 @@ class Wanted:
     programs: int
     """At the grader, at once."""
     patience_s: float
+    fresh: bool = False
+    """Whether programs are run also where the grader knows what an earlier run of them came to."""
     livecodebench: Path | None = None
     """Where to write programs in its form."""
     evalplus: Path | None = None
@@ -112,7 +114,7 @@ async def evaluate(wanted: Wanted, candidates: Iterable[Candidate], watcher: Wat
             samples=wanted.source.samples if isinstance(wanted.source, Server) else None,
         )
         make(wanted.folder)
-        judge = Judge(grader, language, names, wanted.grading)
+        judge = Judge(grader, language, names, wanted.grading, fresh=wanted.fresh)
         generations = stack.enter_context(Generations(wanted.folder / GENERATIONS, judge.hash))
         grades = stack.enter_context(Grades(wanted.folder / GRADES))
         manifest.keep(wanted.folder, is_begun=bool(len(generations)))

@@ -19,7 +19,7 @@ from rl_client.ensemble.report import Report
 from rl_client.ensemble.runs import Named
 from tests.rl_client.answering import answering
 from tests.rl_client.evaluate.models import NONE, RIGHT, WRONG, Model, lines, rkgrade, row, write
-from tests.serving import RKGRADE, Server
+from tests.serving import RKGRADE, Server, serving
 
 ROWS = [row(key, "easy" if key == "kiwi" else "hard") for key in ("kiwi", "lemon", "mango", "peach")]
 #: Correct samples of four, for each problem.
@@ -82,9 +82,8 @@ def test_evaluations_are_pooled(runs: Path, tmp_path: Path) -> None:
     chances = (0, 6 / 66, 4 / 12, 4 / 220)
     assert (extrapolated.names, extrapolated.problems) == (("alpha=1.5",), ("peach",))
     assert extrapolated.by_chance == pytest.approx(sum(chances))
-    # Each run graded the right program anew, and the wrong one and the answer without any.
-    assert (report.flakiness.rate, report.flakiness.flipping) == (0, 0)
-    assert report.flakiness.programs > 0
+    # Each run had the right program and the wrong one run anew; of an answer without any nothing is.
+    assert (report.flakiness.rate, report.flakiness.programs, report.flakiness.flipping) == (0, 2, 0)
     assert report.words in done.stdout
     assert re.search(r"^alpha=1\.5 +1\.5 +4 +2 +1 +0\.500 \[", done.stdout, re.M), done.stdout
     assert "1 by extrapolated ones alone (0.4 by chance alone): peach" in done.stdout
@@ -140,6 +139,33 @@ def test_samples_of_the_same_seeds_are_told_of(runs: Path, tmp_path: Path, grade
     cold = [evaluated(name, "--temperature", 0) for name in ("cold", "colder")]
     done = ensemble(*cold)
     assert (done.exit_code, "warning" in done.stdout) == (0, False)
+
+
+@pytest.mark.jail
+def test_what_the_grader_knew_of_a_program_is_no_second_run_of_it(tmp_path: Path, grader_data_dir: Path) -> None:
+    rows = [one | {"problem": one["problem"] | {"limits": {"cpu_s": 10}}} for one in ROWS]
+    file = write(tmp_path / "rows.jsonl", rows)
+    options = ("--verdict-cache", "--workers", "1", "--languages", "python")
+    with serving(grader_data_dir, tmp_path / "log", *options) as server:
+        for name, fresh in {"first": (), "known": (), "fresh": ("--fresh",)}.items():
+            with answering(Model({one["key"]: [RIGHT, WRONG] for one in rows}, name=name)) as url:
+                command = ["problems", file, "--out", tmp_path / name, "--url", server.url, "--server", f"{url}/v1"]
+                assert rkgrade(*command, "--samples", 2, *fresh).exit_code == 0
+        assert server.end() == 0
+    told = {}
+    for name in ("known", "fresh"):
+        done = ensemble(tmp_path / "first", tmp_path / name)
+        told[name] = done.stdout.splitlines()[-2:]
+    assert told == {
+        "known": [
+            "flaky verdicts: null, nothing was run twice",
+            "  2 gradings were known to the grader, and not run: evaluate --fresh has them run",
+        ],
+        "fresh": [
+            told["fresh"][0],
+            "flaky verdicts: 0.00%, 0 of 2 programs that were run more than once; correct but once 0.00%, 0",
+        ],
+    }
 
 
 def edited(runs: Path, tmp_path: Path, file: str, change: Callable[[dict[str, Any]], object]) -> Path:

@@ -56,7 +56,7 @@ def grade(name: str, category: Category | None, seconds: float, problem: str = "
     )
 
 
-def test_programs_that_were_graded_more_than_once_tell_how_flaky_verdicts_are() -> None:
+def test_programs_that_were_run_more_than_once_tell_how_flaky_verdicts_are() -> None:
     grades = [
         grade("same", "correct", 1.0),
         grade("same", "correct", 1.1),
@@ -69,11 +69,15 @@ def test_programs_that_were_graded_more_than_once_tell_how_flaky_verdicts_are() 
         grade("flips", "correct", 1.0, "q"),
         grade("flips", "optimization_failure", 1.0, "q"),
         grade("flips", "correct", 1.2, "q"),
+        grade("none", "format_error", 1.0),
+        grade("none", "format_error", 1.1),
+        grade("known", "correct", 1.0),
+        grade("known", "correct", 0.1).model_copy(update={"cached": True}),
         grade("elsewhere", "correct", 1.0, "r"),
         grade("elsewhere", "optimization_failure", 1.0, "r"),
     ]
     assert Flakiness.of(grades, {"p", "q"}) == Flakiness(
-        programs=3, gradings=7, differing=2, flipping=1, rate=2 / 3, flip_rate=1 / 3, problem_ids=("q",)
+        programs=3, gradings=7, known=1, differing=2, flipping=1, rate=2 / 3, flip_rate=1 / 3, problem_ids=("q",)
     )
     nothing = Flakiness.of([grades[0], grades[2], grades[3]], {"p"})
     assert (nothing.programs, nothing.rate, nothing.flip_rate) == (0, None, None)
