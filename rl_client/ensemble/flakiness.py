@@ -2,8 +2,8 @@
 
 What was run more than once tells: a program on a problem, graded in the same way by different runs, or twice by one.
 An answer of the grader's from what it knew of an earlier run is no second one, and agrees with the first whatever the
-program does; nor is anything run of an answer without a program. The line of a grade holds how long it took, so that the
-same line twice is a copy, and not a second run.
+program does; nor is anything run of an answer without a program. The line of a grade holds how long it took, so that
+the same line twice is a copy, and not a second run.
 """
 
 from __future__ import annotations

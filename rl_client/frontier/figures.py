@@ -15,9 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse as Patch
 
+from rl_client.ensemble.runs import Run
 from rl_client.evaluate.report import CATEGORIES
 from rl_client.evaluate.statistics import LEVEL, Estimate
 from rl_client.frontier.findings import Findings
+from rl_client.frontier.labels import Point, label, short
 
 DOTS_PER_INCH = 150
 
@@ -46,7 +48,7 @@ def _frontier(findings: Findings) -> Figure:
     grid = findings.grid
     line = [point for point, run in zip(points, grid.runs, strict=True) if run.named.alpha is not None]
     axes.plot(*zip(*line, strict=True), color=_MERGED, linewidth=0.8, alpha=0.6, zorder=1)
-    for number, ((x, y), ellipse, run) in enumerate(zip(points, findings.ellipses, grid.runs, strict=True)):
+    for number, ((x, y), ellipse) in enumerate(zip(points, findings.ellipses, strict=True)):
         is_trained = number in grid.trained
         colour = _TRAINED if is_trained else _MERGED
         if ellipse is not None:
@@ -54,30 +56,31 @@ def _frontier(findings: Findings) -> Figure:
                 Patch((x, y), ellipse.width, ellipse.height, angle=ellipse.degrees, color=colour, alpha=0.12, zorder=0)
             )
         axes.plot(x, y, "*" if is_trained else "o", color=colour, markersize=11 if is_trained else 5, zorder=3)
-        alpha = run.named.alpha
-        words = run.named.name if alpha is None else f"{alpha:g}"
-        axes.annotate(words, (x, y), xytext=(6, 5), textcoords="offset points", fontsize="small", zorder=4)
     axes.plot([], [], "*", color=_TRAINED, markersize=11, linestyle="", label="trained")
     axes.plot([], [], "o", color=_MERGED, markersize=5, linestyle="", label="averaged, at alpha")
     axes.plot([], [], "s", color=_MERGED, alpha=0.2, markersize=10, linestyle="", label=f"{LEVEL:.0%}, by problems")
-    axes.legend(fontsize="small", frameon=False)
+    _legend_above(axes, 3)
     axes.margins(0.12)
     axes.set_xlim(left=max(0.0, axes.get_xlim()[0]))
     axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]))
+    label(figure, axes, [Point(x, y, _words(run)) for (x, y), run in zip(points, grid.runs, strict=True)])
     return figure
 
 
 def _categories(findings: Findings) -> Figure:
     figure, axes = _new("alpha, and others that were trained", "share of samples")
-    names = [run.named.name if run.named.alpha is None else f"{run.named.alpha:g}" for run in findings.grid.runs]
+    names = [_words(run) for run in findings.grid.runs]
     below = [0.0] * len(names)
     for category in CATEGORIES:
         means = [one[category].mean or 0.0 for one in findings.rates]
         axes.bar(range(len(names)), means, bottom=below, color=COLOURS[category], label=category.replace("_", " "))
         below = [low + mean for low, mean in zip(below, means, strict=True)]
-    axes.set_xticks(range(len(names)), names, rotation=45 if max(map(len, names)) > 5 else 0, ha="center")
+    axes.set_xticks(range(len(names)), names)
+    if max(map(len, names)) > 5:
+        for text in axes.get_xticklabels():
+            text.set(rotation=45, ha="right", rotation_mode="anchor")
     axes.set_ylim(0, 1)
-    axes.legend(fontsize="small", frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    _legend_above(axes, 4)
     return figure
 
 
@@ -103,6 +106,16 @@ def _format(findings: Findings) -> Figure:
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize="small", frameon=False)
     return figure
+
+
+def _words(run: Run) -> str:
+    """What a checkpoint is called in a figure."""
+    return short(run.named.name) if run.named.alpha is None else f"{run.named.alpha:g}"
+
+
+def _legend_above(axes: Axes, columns: int) -> None:
+    """Where it covers nothing."""
+    axes.legend(fontsize="small", frameon=False, ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 def _point(rates: dict[str, Estimate]) -> tuple[float, float]:

@@ -25,7 +25,8 @@ figcaption, .note { color: #55555f; font-size: .9rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e3e3e8; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child, .verdicts { text-align: left; }
+.problem th, .verdicts { white-space: normal; }
 details { border-bottom: 1px solid #e3e3e8; } details details { border: 0; margin-left: 1rem; }
 summary { cursor: pointer; padding: .3rem 0; overflow-wrap: anywhere; }
 .bar { display: inline-flex; width: 9rem; height: .8rem; vertical-align: middle; margin-right: .6rem; }
@@ -94,17 +95,19 @@ def _problem(findings: Findings, row: Sequence[ProblemCounts], examples: Sequenc
     difficulty = f" ({escape(first.difficulty)})" if first.difficulty else ""
     share = counts["correct"] / sum(counts.values())
     yield f'<details class="problem"><summary>{_bar(counts)}{escape(first.key)}{difficulty}: {share:.1%}</summary>'
-    heads = "".join(f"<th>{words}</th>" for words in ("checkpoint", "", *_WORDS.values(), "verdicts"))
+    heads = "".join(f"<th>{words}</th>" for words in ("checkpoint", "", *_WORDS.values()))
+    heads += '<th class="verdicts">verdicts</th>'
     yield f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>'
     for run, one in zip(findings.grid.runs, row, strict=True):
-        verdicts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in sorted(one.verdicts.items()))
+        counted = (f"{name.replace('_', ' ')} {count}" for name, count in sorted(one.verdicts.items()))
+        verdicts = ", ".join(text.replace(" ", "\N{NO-BREAK SPACE}") for text in counted)
         cells = (
             escape(run.named.name),
             _bar(one.categories),
             *(str(one.categories[name]) for name in CATEGORIES),
-            escape(verdicts),
         )
-        yield "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+        last = f'<td class="verdicts">{escape(verdicts)}</td>'
+        yield "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + f"{last}</tr>"
     yield "</tbody></table></div>"
     for run, example in zip(findings.grid.runs, examples, strict=True):
         if example is not None:

@@ -93,6 +93,8 @@ def test_the_page_shows_everything_and_is_taken_over_by_nothing(
     expect(problem.locator("pre").first).to_be_hidden()
     problem.locator("summary").first.click()
     expect(problem.locator("tbody tr")).to_have_count(6)
+    # Nothing of the table is cut off.
+    assert problem.locator(".scroll").first.evaluate("table => table.scrollWidth <= table.clientWidth")
     # Of those that have one, a sample that failed.
     sample = problem.locator("details").nth(1)
     expect(sample.locator("summary")).to_have_text(
