@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, DecimalException
 
 #: So many outputs are written at once; each takes a descriptor and a buffer.
 MOST = 64
+#: Of the name of a folder; file systems take 255 bytes, `.partial` among them.
+_NAME = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +46,24 @@ def of_weights(text: str, checkpoints: int, *, of_changes: bool = False) -> Reci
         raise ValueError(f"weights must be finite numbers, not {text}")
     if not of_changes and not math.isclose(sum(weights), 1, abs_tol=1e-6):
         raise ValueError(f"weights must add up to 1, and {text} come to {sum(weights):g}")
-    return Recipe("weights=" + ",".join(map(_written, weights)), weights)
+    name = "weights=" + ",".join(map(_written, weights))
+    if len(name) > _NAME:
+        name = f"weights={len(weights)}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return Recipe(name, weights)
 
 
 def alphas_of(text: str) -> list[float]:
     """Those of a range `first:last:step`, both ends included. Raises ValueError."""
     try:
         first, last, step = (Decimal(part) for part in text.split(":"))
-    except (ValueError, InvalidOperation):
+    except (ValueError, DecimalException):
         raise ValueError(f"a range of alphas is FIRST:LAST:STEP, such as -0.5:1.5:0.25, not {text!r}") from None
     if not (first.is_finite() and last.is_finite() and step.is_finite()) or step <= 0 or last < first:
         raise ValueError(f"a range of alphas needs FIRST <= LAST and a STEP above 0, not {text!r}")
-    count = int((last - first) / step) + 1
+    try:
+        count = int((last - first) / step) + 1
+    except DecimalException:
+        raise ValueError(f"{text} are more alphas than can be counted; {MOST} at most are made in one pass") from None
     if count > MOST:
         raise ValueError(f"{text} are {count:,} alphas; {MOST} at most are made in one pass")
     return [float(first + number * step) for number in range(count)]

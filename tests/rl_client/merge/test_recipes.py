@@ -21,7 +21,8 @@ def test_a_range_has_both_ends_and_no_error_that_adds_up(text: str, alphas: list
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1", "0:1", "0:1:0", "0:1:-1", "1:0:1", "0:inf:1", "nan:1:1", "a:b:c", "0:1:0.001"]
+    "text",
+    ["", "1", "0:1", "0:1:0", "0:1:-1", "1:0:1", "0:inf:1", "nan:1:1", "a:b:c", "0:1:0.001", "0:1e999999:1e-999999"],
 )
 def test_a_range_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="alphas"):
@@ -33,6 +34,15 @@ def test_folders_are_named_by_the_shortest_number() -> None:
     numbers = ["-0.5", "0", "0", "1", "1.5", "1e-07", "0.30000000000000004"]
     assert names == [f"alpha={number}" for number in numbers]
     assert of_weights("0.5,0.3,0.2", 3).name == "weights=0.5,0.3,0.2"
+
+
+def test_weights_that_are_too_long_for_a_folder_are_named_by_their_hash() -> None:
+    third = of_weights(",".join(["0.03333333333333333"] * 30), 30)
+    other = of_weights(",".join(["0.03333333333333333"] * 28 + ["0.01", "0.05666666666666666"]), 30)
+    assert [len(one.name) for one in (third, other)] == [27, 27]
+    assert third.name.startswith("weights=30-")
+    assert third.name != other.name
+    assert third.coefficients == (0.03333333333333333,) * 30
 
 
 def test_alpha_weighs_high_and_the_rest_low() -> None:
