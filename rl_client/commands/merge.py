@@ -98,7 +98,10 @@ def average(
     from rl_client.merge.run import merge
 
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    adapters = [path for path in checkpoints if is_adapter(path)]
+    try:
+        adapters = [path for path in checkpoints if is_adapter(path)]
+    except MergeError as error:
+        stop(USAGE_ERROR, str(error))
     if adapters and len(adapters) < len(checkpoints):
         stop(USAGE_ERROR, f"{adapters[0]}: is a LoRA adapter, and not all are; give its base as --base")
     if base is not None and not adapters:

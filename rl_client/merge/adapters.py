@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_client.merge.arithmetic import FLOATS, Wide
-from rl_client.merge.checkpoint import ADAPTER, ADAPTER_CONFIG, read_json, refuse_pickles
+from rl_client.merge.checkpoint import ADAPTER, ADAPTER_CONFIG, read_json, reading, refuse_pickles
 from rl_client.merge.errors import BadCheckpoint, Differences, NotFinite
 from rl_client.merge.headers import Tensor, read_head
 
@@ -93,9 +93,10 @@ def read_adapter(path: Path) -> Adapter:
             reason = f"{name}: {config[name]!r} is nothing that can be averaged exactly"
             raise BadCheckpoint(path / ADAPTER_CONFIG, reason)
     file = path / ADAPTER
-    if not file.is_file():
-        refuse_pickles(path)
-        raise BadCheckpoint(path, f"has no {ADAPTER}")
+    with reading(path):
+        if not file.is_file():
+            refuse_pickles(path)
+            raise BadCheckpoint(path, f"has no {ADAPTER}")
     sides: dict[str, dict[str, Tensor]] = {}
     for tensor in read_head(file).tensors:
         matched = _PAIR.fullmatch(tensor.name.removeprefix(PREFIX))

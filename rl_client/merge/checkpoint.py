@@ -6,7 +6,9 @@ Pickled weights (`pytorch_model.bin`, `adapter_model.bin`) are never opened: loa
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,31 +46,46 @@ class Checkpoint:
     @property
     def companions(self) -> list[Path]:
         """The files beside the weights that a merged checkpoint needs, too."""
-        return sorted(
-            path
-            for path in self.path.iterdir()
-            if path.suffix in _COPIED and path.name not in _OWN and path.is_file() and not path.name.startswith(".")
-        )
+        with reading(self.path):
+            return sorted(
+                path
+                for path in self.path.iterdir()
+                if path.suffix in _COPIED and path.name not in _OWN and path.is_file() and not path.name.startswith(".")
+            )
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raises BadCheckpoint where the disk does not give what is asked for: a folder that others may not look into."""
+    try:
+        yield
+    except OSError as error:
+        raise BadCheckpoint(Path(error.filename or path), error.strerror or str(error)) from error
 
 
 def is_adapter(path: Path) -> bool:
-    return (path / ADAPTER_CONFIG).is_file()
+    """Raises BadCheckpoint."""
+    with reading(path):
+        return (path / ADAPTER_CONFIG).is_file()
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """Raises BadCheckpoint."""
-    if not path.is_dir():
-        raise BadCheckpoint(path, "no such directory")
-    if is_adapter(path):
-        raise BadCheckpoint(path, "is a LoRA adapter, where a whole checkpoint is needed")
-    index = path / INDEX
-    files = _indexed(path, index) if index.is_file() else _single(path)
-    return Checkpoint(path, files, read_json(path / CONFIG), index.is_file())
+    with reading(path):
+        if not path.is_dir():
+            raise BadCheckpoint(path, "no such directory")
+        if is_adapter(path):
+            raise BadCheckpoint(path, "is a LoRA adapter, where a whole checkpoint is needed")
+        index = path / INDEX
+        files = _indexed(path, index) if index.is_file() else _single(path)
+        return Checkpoint(path, files, read_json(path / CONFIG), index.is_file())
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """An object. Raises BadCheckpoint."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise BadCheckpoint(path, "is no file that can be read from its beginning to its end")
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise BadCheckpoint(path, "no such file") from None

@@ -8,6 +8,7 @@ mapped file counts as the process's own; here tensors are read in pieces, so tha
 from __future__ import annotations
 
 import json
+import stat
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -76,7 +77,11 @@ class Head:
 def read_head(path: Path) -> Head:
     """The head of a file, held against the file's size. Raises BadCheckpoint."""
     try:
-        size = path.stat().st_size
+        there = path.stat()
+        # A pipe would be waited for.
+        if not stat.S_ISREG(there.st_mode):
+            raise BadCheckpoint(path, "is no file that can be read from its beginning to its end")
+        size = there.st_size
         with path.open("rb") as file:
             first = file.read(8)
             if len(first) < 8:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_client.merge.arithmetic import FLOATS
-from rl_client.merge.checkpoint import CONFIG, Checkpoint
+from rl_client.merge.checkpoint import CONFIG, Checkpoint, reading
 from rl_client.merge.errors import BadCheckpoint, Differences
 from rl_client.merge.headers import Tensor
 
@@ -108,7 +108,8 @@ def _tokenizers(first: Path, other: Path) -> Iterator[tuple[str, str]]:
 
 def _content(path: Path) -> Any:
     """What a file holds; JSON without regard to how it is laid out."""
-    text = path.read_bytes()
+    with reading(path):
+        text = path.read_bytes()
     if path.suffix != ".json":
         return text
     try:

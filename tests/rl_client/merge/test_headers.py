@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,9 @@ def test_a_head_longer_than_the_file_is_not_read(tmp_path: Path) -> None:
     path.write_bytes(struct.pack("<Q", 100) + b"[" * 100)
     with pytest.raises(BadCheckpoint, match="its head is no JSON"):
         read_head(path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.safetensors")
+    with pytest.raises(BadCheckpoint, match="is no file that can be read from its beginning to its end"):
+        read_head(tmp_path / "model.safetensors")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rl_client.merge.checkpoint import read_checkpoint
+from rl_client.merge.checkpoint import is_adapter, read_checkpoint
 from rl_client.merge.errors import BadCheckpoint, Differences
 from rl_client.merge.preflight import compare
 from tests.rl_client.merge.checkpoints import CONFIG, tensors, write, write_index
@@ -191,3 +192,19 @@ def test_folders_that_are_no_checkpoints_are_refused(tmp_path: Path) -> None:
     (folder / "config.json").unlink()
     with pytest.raises(BadCheckpoint, match=r"config\.json: no such file"):
         read_checkpoint(folder)
+    os.mkfifo(folder / "config.json")
+    with pytest.raises(BadCheckpoint, match=r"config\.json: is no file that can be read from its beginning"):
+        read_checkpoint(folder)
+
+
+def test_what_cannot_be_looked_into_or_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadCheckpoint, match="File name too long"):
+        read_checkpoint(tmp_path / ("x" * 300))
+    with pytest.raises(BadCheckpoint, match="File name too long"):
+        is_adapter(tmp_path / ("x" * 300))
+    pair = [write(tmp_path / name, tensors(1), tokenizer__json="{}") for name in ("low", "high")]
+    # Root may read all that lies on a disk.
+    (pair[1] / "tokenizer.json").unlink()
+    (pair[1] / "tokenizer.json").symlink_to("/proc/self/mem")
+    with pytest.raises(BadCheckpoint, match=r"tokenizer\.json: Input/output error"):
+        compare([read_checkpoint(path) for path in pair])
