@@ -20,10 +20,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rl_client.merge.errors import CannotWrite, OutputTaken
-from rl_client.merge.records import RECORD, FileRecord, MergeRecord, PlanRecord, ShardRecord
+from rl_client.merge.records import CARD, RECORD, FileRecord, MergeRecord, PlanRecord, ShardRecord
 
 PARTIAL = ".partial"
 JOURNAL = "journal.jsonl"
+_JUST_WRITTEN = "another process has just written there; the same command goes on"
 
 
 class Output:
@@ -100,7 +101,11 @@ class Output:
         self.done[record.file] = record
 
     def finish(self, record: MergeRecord, files: Mapping[str, bytes]) -> None:
-        """Add the files that are no tensors, and give the folder its name."""
+        """Add the files that are no tensors, and give the folder its name. The card is its readers' to write in; what
+        the others hold, the record tells.
+        """
+        companions = {name: FileRecord.of(content) for name, content in files.items() if name != CARD}
+        record = record.model_copy(update={"companions": companions})
         with _writing(self._partial):
             for name, content in {**files, RECORD: (record.model_dump_json(indent=1) + "\n").encode()}.items():
                 with (self._partial / name).open("wb") as file:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +27,10 @@ class _Record(BaseModel):
 class FileRecord(_Record):
     bytes: int
     sha256: str
+
+    @classmethod
+    def of(cls, content: builtins.bytes) -> FileRecord:
+        return cls(bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
 
 
 class InputRecord(_Record):
@@ -81,6 +87,9 @@ class MergeRecord(_Record):
     base: InputRecord | None
     """What adapters were applied to."""
     outputs: dict[str, FileRecord]
+    """Of tensors."""
+    companions: dict[str, FileRecord] = {}
+    """The config, the tokenizer, the index; records of before have none."""
     tensors: int
     parameters: int
     left_out: tuple[str, ...]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from rl_client.merge.arithmetic import FLOATS, PIECE
-from rl_client.merge.checkpoint import read_checkpoint
+from rl_client.merge.checkpoint import read_checkpoint, reading
 from rl_client.merge.errors import BadCheckpoint
 from rl_client.merge.hashing import hashed
 from rl_client.merge.headers import Tensor, read_head
@@ -54,6 +54,11 @@ def verify(folder: Path, tensors: int, watcher: Watcher) -> Checked:
         if hashed(folder / name) != record.outputs.get(name):
             faults.append(f"{name} is not what was written: its sha256 is another")
         watcher.advanced((folder / name).stat().st_size)
+    for name, written in record.companions.items():
+        if not (folder / name).is_file():
+            faults.append(f"{name} is there no more")
+        elif hashed(folder / name) != written:
+            faults.append(f"{name} is not what was written: its sha256 is another")
     computed, why = 0, ""
     if tensors:
         of_adapters = record.formula not in (FORMULA, WEIGHTS_FORMULA)
@@ -63,7 +68,7 @@ def verify(folder: Path, tensors: int, watcher: Watcher) -> Checked:
             faults += wrong
     else:
         why = "none computed again"
-    return Checked(len(record.outputs), computed, why, tuple(faults))
+    return Checked(len(record.outputs) + len(record.companions), computed, why, tuple(faults))
 
 
 def _record(folder: Path) -> MergeRecord:
@@ -82,10 +87,14 @@ def _unlike(inputs: Sequence[InputRecord]) -> str:
     for one in inputs:
         for name, written in one.files.items():
             path = Path(one.path) / name
-            if not path.is_file():
-                return f"{path} is there no more, so none computed again"
-            if hashed(path) != written:
-                return f"{path} is not what was merged any more, so none computed again"
+            try:
+                with reading(path):
+                    if not path.is_file():
+                        return f"{path} is there no more, so none computed again"
+                if hashed(path) != written:
+                    return f"{path} is not what was merged any more, so none computed again"
+            except BadCheckpoint as error:
+                return f"{error}, so none computed again"
     return ""
 
 

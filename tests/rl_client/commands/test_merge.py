@@ -46,7 +46,7 @@ def test_a_folder_for_each_alpha(tmp_path: Path, low: Path, high: Path) -> None:
 
     checked = rkgrade("verify", *folders, "--tensors", 3)
     assert checked.exit_code == 0
-    expected = [f"{one}: 1 file as written; 3 tensors computed again" for one in folders]
+    expected = [f"{one}: 2 files as written; 3 tensors computed again" for one in folders]
     assert checked.stdout.splitlines() == expected
 
 
@@ -136,7 +136,7 @@ def test_verify_tells_what_is_wrong(tmp_path: Path, low: Path, high: Path) -> No
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
     assert lines[0].startswith(f"{path}: is cut short")
-    assert lines[1] == f"{tmp_path}/out/alpha=1: 1 file as written; 5 tensors computed again"
+    assert lines[1] == f"{tmp_path}/out/alpha=1: 2 files as written; 5 tensors computed again"
     assert lines[2].startswith(f"{low}/merge.json: No such file")
 
 
