@@ -38,7 +38,8 @@ def concatenate(
     outputs = [Output(out / one.name, identity(one.coefficients, stamps, "ranks")) for one in recipes]
     todo = [(output, recipe) for output, recipe in zip(outputs, recipes, strict=True) if not output.is_whole]
     layouts = {recipe.name: _layout(adapters, recipe) for _, recipe in todo}
-    total = sum(tensor.bytes for tensors in layouts.values() for tensor in tensors)
+    left = [layouts[recipe.name] for output, recipe in todo if ADAPTER not in output.done]
+    total = sum(tensor.bytes for tensors in left for tensor in tensors)
     watcher.planned(total)
     if todo:
         check_room(out, total, [output for output, _ in todo])

@@ -36,10 +36,11 @@ class Output:
         self._partial = path.with_name(path.name + PARTIAL)
         self.plan = plan
         self.done: dict[str, ShardRecord] = {}
-        self.record = self._finished()
-        """Of what is there already, whole."""
-        if self.record is None and self._partial.exists():
-            self.done = self._journaled()
+        with _writing(path):
+            self.record = self._finished()
+            """Of what is there already, whole."""
+            if self.record is None and self._partial.exists():
+                self.done = self._journaled()
 
     @property
     def is_whole(self) -> bool:
@@ -62,6 +63,8 @@ class Output:
     def begun(self) -> Iterator[None]:
         """Make the folder, or go on in it, with no other process in it. Raises OutputTaken, CannotWrite."""
         with _writing(self._partial):
+            if self.path.exists():
+                raise OutputTaken(self.path, _JUST_WRITTEN)
             self._partial.mkdir(parents=True, exist_ok=True)
             folder = os.open(self._partial, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -70,10 +73,17 @@ class Output:
             except BlockingIOError:
                 raise OutputTaken(self._partial, "another process is writing there") from None
             with _writing(self._partial):
+                self._check_unchanged(folder)
                 self._begin_journal()
             yield
         finally:
             os.close(folder)
+
+    def _check_unchanged(self, folder: int) -> None:
+        """Raises OutputTaken where another process has written something since this one looked what there is."""
+        same = self._partial.exists() and os.path.samestat(os.fstat(folder), self._partial.stat())
+        if self.path.exists() or not same or self._journaled() != self.done:
+            raise OutputTaken(self._partial, _JUST_WRITTEN)
 
     def _begin_journal(self) -> None:
         """The whole of it anew, since its last line may be torn."""
@@ -148,10 +158,11 @@ class Output:
         except OSError as error:
             raise OutputTaken(self._partial, error.strerror or str(error)) from error
         try:
-            same = PlanRecord.model_validate_json(first).plan == self.plan
+            plan = PlanRecord.model_validate_json(first).plan
         except ValidationError:
-            same = False
-        if not same:
+            plan = None
+        # What was refused before a file was whole, for a NaN in a checkpoint, holds up no other merge.
+        if plan is None or (plan != self.plan and len(lines) > 1):
             reason = "has an interrupted merge of other checkpoints, or otherwise: remove it, or choose another --out"
             raise OutputTaken(self._partial, reason)
         done = {}

@@ -8,6 +8,7 @@ none of them. Knows no terminal.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -109,6 +110,7 @@ class _Pass:
         self._coefficients = [plan.coefficients(recipe) for recipe in plan.recipes]
         # What waits for the disk has one of its own: theirs go on.
         self._disk = Lanes(1)
+        self._given_up = threading.Event()
         self._added = Buffers(_WAITING + self._lanes.threads, largest * 8)
         self._ends: list[Future[None]] = []
         self._opened: list[_Open] = []
@@ -124,6 +126,8 @@ class _Pass:
                 for end in self._ends:
                     end.result()
         finally:
+            # Of what is not whole nothing need come to the disk; what is, `close` brings there.
+            self._given_up.set()
             self._reading.cancel()
             self._added.cancel()
             # Files that are written and only not on the disk yet are not given up.
@@ -202,7 +206,11 @@ class _Pass:
         one.unsynced_bytes += out.size
         if one.unsynced_bytes >= _SYNC_BYTES:
             one.unsynced_bytes = 0
-            self._disk.put(0, one.shard.sync)
+            self._disk.put(0, self._sync, one.shard)
+
+    def _sync(self, shard: Shard) -> None:
+        if not self._given_up.is_set():
+            shard.sync()
 
 
 def _change(measures: Measures) -> Change:

@@ -20,6 +20,7 @@ from rl_client.merge.arithmetic import Counts
 from rl_client.merge.concatenating import concatenate
 from rl_client.merge.errors import BadCheckpoint, Differences, NotFinite
 from rl_client.merge.opening import opened
+from rl_client.merge.output import Output
 from rl_client.merge.recipes import of_alpha, of_weights
 from rl_client.merge.records import MergeRecord
 from rl_client.merge.run import merge
@@ -166,6 +167,22 @@ def test_the_ends_are_the_adapters_themselves(tmp_path: Path, two: list[Path]) -
         assert as_bytes(read(output.path)) == as_bytes(read(path))
         configs = [json.loads((folder / "adapter_config.json").read_text()) for folder in (output.path, path)]
         assert configs[0] == configs[1]
+
+
+def test_adapters_that_were_done_when_a_merge_was_interrupted_are_not_written_again(
+    tmp_path: Path, two: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    adapters, recipes = [read_adapter(path) for path in two], [of_alpha(0.5)]
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Output, "finish", interrupt)
+        concatenate(adapters, recipes, tmp_path / "out", Silent())
+    watcher = Silent()
+    (output,) = concatenate(adapters, recipes, tmp_path / "out", watcher)
+    assert watcher.total == watcher.done == 0
+    assert verify(output.path, 0, Silent()) == Checked(2, 0, "none computed again", ())
 
 
 def test_three_adapters_with_weights_of_any_sum(tmp_path: Path, two: list[Path]) -> None:

@@ -7,14 +7,19 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from rl_client.merge.errors import CannotWrite, OutputTaken
+from rl_client.merge import run
+from rl_client.merge.errors import CannotWrite, NotFinite, OutputTaken
+from rl_client.merge.opening import opened
 from rl_client.merge.output import Output, Shard
+from rl_client.merge.reading import Reading
+from rl_client.merge.recipes import of_alpha
 from tests.rl_client.merge.checkpoints import Silent, as_bytes, average, read, tensors, write
 
 SHARDS = [{f"layer.{number}": (40, 50)} for number in range(4)]
@@ -181,6 +186,53 @@ def test_what_is_of_other_checkpoints_is_left_alone(tmp_path: Path) -> None:
     assert output.path.exists()
 
 
+def test_what_was_refused_before_a_file_was_whole_holds_up_no_other_merge(tmp_path: Path) -> None:
+    pair_ = pair(tmp_path)
+    sound = (pair_[1] / "model-00001-of-00004.safetensors").read_bytes()
+    (pair_[1] / "model-00001-of-00004.safetensors").write_bytes(sound[:-2] + b"\xff\xff")
+    with pytest.raises(NotFinite, match="holds 1 NaN"):
+        average(tmp_path / "out", pair_, 0.5)
+    (pair_[1] / "model-00001-of-00004.safetensors").write_bytes(sound)
+    (output,) = average(tmp_path / "out", pair_, 0.5)
+    assert as_bytes(read(output.path)) == as_bytes(read(average(tmp_path / "whole", pair_, 0.5)[0].path))
+
+
+def test_what_another_process_has_written_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    """Between a look at what is there and the lock."""
+    pair_ = pair(tmp_path)
+    with opened(pair_, None, [of_alpha(0.5)], tmp_path / "out") as plan:
+        names = [Output(tmp_path / "out/alpha=0.5", plan.identity(plan.recipes[0])) for _ in range(2)]
+        interrupted(tmp_path / "out", pair_)
+        with pytest.raises(OutputTaken, match="has just written there"), names[0].begun():
+            pass
+        average(tmp_path / "out", pair_, 0.5)
+        with pytest.raises(OutputTaken, match="has just written there"), names[1].begun():
+            pass
+    assert [one.name for one in (tmp_path / "out").iterdir()] == ["alpha=0.5"]
+
+
+def test_what_is_given_up_is_not_brought_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is slow holds up the end of a merge by no more than what it is at."""
+    synced: list[str] = []
+    ended = threading.Event()
+    monkeypatch.setattr(run, "_SYNC_BYTES", 1)
+
+    def sync(shard: Shard) -> None:
+        synced.append(shard.path.name)
+        assert ended.wait(20)
+
+    def cancel(reading: Reading) -> None:
+        ended.set()
+
+    monkeypatch.setattr(Shard, "sync", sync)
+    monkeypatch.setattr(Reading, "cancel", cancel)
+    shapes = {f"layer.{number}": (40, 50) for number in range(8)}
+    pair_ = [write(tmp_path / name, tensors(seed, **shapes)) for seed, name in enumerate(("low", "high"))]
+    with pytest.raises(KeyboardInterrupt):
+        average(tmp_path / "out", pair_, 0.5, watcher=Ending(6))
+    assert synced in ([], ["model.safetensors"])
+
+
 @pytest.mark.parametrize("name", ["alpha=0.5", "alpha=0.5.partial"])
 def test_a_folder_that_is_no_merge_is_left_alone(tmp_path: Path, name: str) -> None:
     (tmp_path / "out" / name).mkdir(parents=True)
@@ -255,6 +307,11 @@ def test_what_the_disk_has_lost_meanwhile_is_told_at_the_end(tmp_path: Path) -> 
         shard.close()
     shard.drop()
     assert [one.name for one in tmp_path.iterdir()] == ["sound"]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CannotWrite, match="File name too long"):
+        average(tmp_path / ("x" * 300), pair(tmp_path), 0.5)
 
 
 def test_a_folder_of_another_form_is_not_taken_for_a_merge(tmp_path: Path) -> None:
