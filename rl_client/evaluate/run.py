@@ -36,14 +36,14 @@ class Watcher(Protocol):
 
     def read(self, done_bytes: int, tasks: int) -> None: ...
 
-    def planned(self, samples: int, sampled: int) -> None:
-        """How many samples there are to be, and how many there are."""
+    def planned(self, samples: int, sampled: int, grades: Sequence[Grade]) -> None:
+        """How many samples there are to be, how many there are, and the grades of those that have one."""
         ...
 
     def sampled(self, samples: int) -> None: ...
 
     def graded(self, grade: Grade) -> None:
-        """Of one sample, be it graded now or before."""
+        """Of one more sample, be it graded now or with an equal one."""
         ...
 
 
@@ -167,15 +167,18 @@ class Evaluation:
         """Raises ServerError, ProblemRefused, ClientError, DatasetError; what was done by then is kept."""
         there = [(task, number) for task in self.tasks.values() for number in self.samples(task)]
         missing = self.missing()
-        kept = (self._generations.get(task.id, number) for task, number in there)
+        kept = [self._generations.get(task.id, number) for task, number in there]
         self._fits = any(one is not None and one.finish_reason != TOO_LONG for one in kept)
-        self._watcher.planned(len(there) + sum(chunk.count for chunk in missing), len(there))
+        known = [self._known(one) for one in kept]
+        grades = [grade for grade in known if grade is not None]
+        self._watcher.planned(len(there) + sum(chunk.count for chunk in missing), len(there), grades)
+        ungraded = [one for one, grade in zip(there, known, strict=True) if grade is None]
         self._ungraded: asyncio.Queue[tuple[Task, int]] = asyncio.Queue(2 * self._stage.programs)
         try:
             async with asyncio.TaskGroup() as group:
                 graders = [group.create_task(self._grade_all()) for _ in range(self._stage.programs)]
                 async with asyncio.TaskGroup() as producers:
-                    producers.create_task(self._feed(there))
+                    producers.create_task(self._feed(ungraded))
                     work = iter(missing)
                     for _ in range(min(self._stage.requests, len(missing))):
                         producers.create_task(self._sample_all(work))
@@ -204,8 +207,12 @@ class Evaluation:
             words = "the model has no room for any of the prompts, with so many tokens for an answer (--max-tokens)"
             raise ServerUnfit(f"{words}: {self._held[0].refusal}")
 
-    async def _feed(self, there: Iterable[tuple[Task, int]]) -> None:
-        for one in there:
+    def _known(self, kept: Kept | None) -> Grade | None:
+        """The grade of a sample, unless there is none yet, or none but a fault of the grader's."""
+        return self._grades.get(kept.grade) if kept is not None and self._grades.has(kept.grade) else None
+
+    async def _feed(self, ungraded: Iterable[tuple[Task, int]]) -> None:
+        for one in ungraded:
             await self._ungraded.put(one)
 
     async def _sample_all(self, work: Iterator[Chunk]) -> None:
@@ -248,7 +255,7 @@ class Evaluation:
     async def _grade(self, task: Task, number: int) -> None:
         kept = self._generations.get(task.id, number)
         assert kept is not None
-        grade = self._grades.get(kept.grade) if self._grades.has(kept.grade) else None
+        grade = self._known(kept)
         # The same program of another sample, or a fault that stays, is not graded again in this run.
         if grade is None and (other := self._grading.get(kept.grade)) is not None:
             grade = await other
