@@ -1,8 +1,9 @@
 """What a run of the miniature came to, in Markdown: whether each of the paper's claims is shown, by which numbers.
 
 A claim is shown where its 95 % interval lies on its side of 0, contradicted where it lies on the other, and else
-neither. Intervals are those that `rkgrade frontier` and `rkgrade ensemble` have printed; the differences of two
-checkpoints' rates are paired by problem, by the same bootstrap.
+neither; problems are seen where there are more than are to be expected by chance. Intervals are those that `rkgrade
+frontier` and `rkgrade ensemble` have printed; the differences of two checkpoints' rates are paired by problem, by the
+same bootstrap.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ def report(folder: Path) -> Iterator[str]:
     runs = {run.named.name: run for run in read_runs(evaluations)}
     pools = {name: Ensemble.model_validate_json((folder / f"{name}.json").read_bytes()) for name in POOLS}
     yield "# The paper in miniature: what this run shows\n"
+    if (folder / "size").read_text() == "quick":
+        yield "It is a `--quick` run: with so few and easy problems hardly anything can be told.\n"
     yield "| the paper's claim | here | measured |\n| --- | --- | --- |"
     for claim in claims(runs, margins(folder / "line" / "margins.csv"), pools):
         yield f"| {claim.text} | **{claim.verdict}** | {claim.numbers} |"
@@ -53,12 +56,14 @@ def report(folder: Path) -> Iterator[str]:
     yield "\n![The frontier](line/frontier.png)\n\n![What became of samples](line/categories.png)\n"
     for name in ("frontier", *POOLS):
         yield f"## `rkgrade {name}`\n\n```\n{(folder / f'{name}.log').read_text().rstrip()}\n```\n"
-    yield "## Training\n\nMean reward of a step's samples, first and last five steps.\n"
+    yield "## Training\n\nMean reward of the samples of the first steps and of the last: of five, or of half of few.\n"
     yield "| reward | first | last |\n| --- | --- | --- |"
     for name in TRAINED:
         rewards = [step["reward"] for step in history(folder / f"{name}.training") if "reward" in step]
-        yield f"| {name} | {np.mean(rewards[:5]):.3f} | {np.mean(rewards[-5:]):.3f} |"
-    yield "\n## Seconds\n\n| stage | s |\n| --- | --- |"
+        some = min(5, len(rewards) // 2)
+        yield f"| {name} | {np.mean(rewards[:some]):.3f} | {np.mean(rewards[-some:]):.3f} |"
+    yield "\n## Seconds\n\nWhere a stage was ended in its middle, those since it went on.\n"
+    yield "| stage | s |\n| --- | --- |"
     for stage in ("prepare", "import", "sft", *TRAINED, "merge", "frontier", *POOLS):
         yield f"| {stage} | {(folder / 'done' / stage).read_text().strip()} |"
 
@@ -89,7 +94,8 @@ def claims(runs: dict[str, Run], margin: dict[str, Estimate], pools: dict[str, E
         yield Claim(
             "Extrapolated checkpoints solve problems that no other does",
             "seen" if len(alone.problems) > alone.by_chance else "not seen",
-            f"{len(alone.problems)} of {pools['ensemble'].problems} problems; by chance alone {alone.by_chance:.1f}",
+            f"{len(alone.problems)} of {pools['ensemble'].problems} problems, which no average with 0 <= alpha <= 1 "
+            f"solves; by chance alone {alone.by_chance:.1f}",
         )
     for pool in pools.values():
         yield Claim(
