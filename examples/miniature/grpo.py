@@ -6,8 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
+from checkpoints import last_checkpoint
 from datasets import Dataset
-from policy import last_checkpoint
 from trl import GRPOConfig, GRPOTrainer
 
 from rl_client.trainers.trl_reward import TrlReward

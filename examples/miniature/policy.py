@@ -1,6 +1,4 @@
-"""A policy of random weights with a tokenizer that is learned from the programs it is to be trained on; and where its
-training goes on from.
-"""
+"""A policy of random weights with a tokenizer that is learned from the programs it is to be trained on."""
 
 from __future__ import annotations
 
@@ -37,13 +35,6 @@ def new_policy(
     tokenizer.save_pretrained(part)
     part.rename(folder)
     return sum(one.numel() for one in model.parameters())
-
-
-def last_checkpoint(training: Path) -> str | None:
-    """The last one that a trainer has written whole: its state comes last."""
-    states = training.glob("checkpoint-*/trainer_state.json")
-    folders = sorted((one.parent for one in states), key=lambda folder: int(folder.name.rpartition("-")[2]))
-    return str(folders[-1]) if folders else None
 
 
 def _tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFast:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from checkpoints import last_checkpoint
 from datasets import load_dataset
-from policy import last_checkpoint, new_policy
+from policy import new_policy
 from trl import SFTConfig, SFTTrainer
 
 
