@@ -3,7 +3,7 @@
     examples, SFT, GRPO under R_2, R_4 and R_inf, averages of the first and the last, frontier, ensemble, report
 
 A stage that was ended in its middle goes on: trainers from their last checkpoint, `rkgrade`'s commands as they always
-do. What it prints is in `NAME.log`, and the seconds that it took are in `done/NAME`.
+do. What it prints is in `NAME.log`, and the seconds that it took are in `done/NAME`: where it went on, since then.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import fcntl
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -78,8 +79,11 @@ class Stages:
         self._folder, self._lock = folder, lock
         self._done = folder / "done"
         self._done.mkdir(exist_ok=True)
-        # Threads that spin while they wait for each other take a busy machine's time from everything else.
+        self._needed: list[tuple[subprocess.Popen[bytes], Path]] = []
+        # Threads that spin while they wait for each other take a busy machine's time from everything else. All
+        # addresses are this machine's own, which no proxy reaches.
         self._environment = os.environ | {
+            "NO_PROXY": "*", "no_proxy": "*",
             "OMP_WAIT_POLICY": "passive", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf"),
             "HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "PYTHONPATH": str(HERE.parents[1]), "RKGRADE_PATIENCE_S": "300",
         }  # fmt: skip
@@ -92,9 +96,28 @@ class Stages:
         begun_s = time.monotonic()
         log = self._folder / f"{name}.log"
         with self.started(command, log, threads) as process:
-            if process.wait():
+            if self._status(process):
                 raise Failed(f"{name} has failed:\n{log.read_text(errors='replace')[-3000:]}")
         (self._done / name).write_text(f"{time.monotonic() - begun_s:.0f}\n")
+
+    @contextmanager
+    def needing(self, process: subprocess.Popen[bytes], log: Path) -> Iterator[None]:
+        """Stages within it fail as soon as this one ends, with what its log ends with: else they would wait for it."""
+        self._needed.append((process, log))
+        try:
+            yield
+        finally:
+            self._needed.pop()
+
+    def _status(self, process: subprocess.Popen[bytes]) -> int:
+        """Of a stage, once it has ended. Raises Failed."""
+        while process.poll() is None:
+            for needed, log in self._needed:
+                if needed.poll() is not None:
+                    raise Failed(f"{log.stem} has ended:\n{log.read_text(errors='replace')[-3000:]}")
+            # Until any of them has ended.
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        return process.returncode
 
     @contextmanager
     def started(
@@ -162,12 +185,13 @@ def grader(stages: Stages, folder: Path) -> Iterator[str]:
             if process.poll() is not None or time.monotonic() > until_s:
                 raise Failed(f"the grader has ended, or is not ready:\n{log.read_text()[-3000:]}")
             time.sleep(0.1)
-        yield serves[1]
+        with stages.needing(process, log):
+            yield serves[1]
 
 
 def is_ready(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/health/ready").is_success
+        return httpx.get(f"{url}/health/ready", trust_env=False).is_success
     except httpx.TransportError:
         return False
 
@@ -196,7 +220,7 @@ def run(folder: Path, size: Size, trainer: str, lock: int) -> None:
         )  # fmt: skip
         stages.run(
             "frontier", RKGRADE, "frontier", "problems", "data/held-out.jsonl", "--out", "line", "--url", url,
-            "--serve", f"{trainer} {HERE / 'serve.py'} {{checkpoint}} {{port}}",
+            "--serve", serving(trainer),
             *(part for one in (*size.others, *averages) for part in ("--checkpoint", one)),
             "--api", "completions", "--template", "statement", "--top-p", "1", "--max-tokens", "112",
             "--samples", str(size.samples), "--chunk", str(size.samples), threads=1,
@@ -207,18 +231,33 @@ def run(folder: Path, size: Size, trainer: str, lock: int) -> None:
     stages.run("report", sys.executable, HERE / "report.py", ".", "report.md")
 
 
+def serving(trainer: str) -> str:
+    """The command, as `--serve` takes it, whose server ends with what has started it, even where that is killed."""
+    command = shlex.join(["setpriv", "--pdeathsig", "TERM", trainer, str(HERE / "serve.py")])
+    return command.replace("{", "{{").replace("}", "}}") + " {checkpoint} {port}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="The paper in miniature: begun again, it goes on.")
     parser.add_argument("folder", type=Path, nargs="?", default=Path("var/miniature"), help="for all that it makes")
     parser.add_argument("--quick", action="store_true", help="three minutes: few and easy problems")
     given = parser.parse_args()
-    trainer = os.environ.get("MINIATURE_PYTHON")
+    trainer = shutil.which(os.environ.get("MINIATURE_PYTHON", ""))
     if not trainer:
         parser.error("MINIATURE_PYTHON names no interpreter that has TRL: `run` makes one")
+    # Stages run elsewhere; what it links to is no venv's.
+    trainer = str(Path(trainer).absolute())
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    folder = given.folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR)
+    folder, kept = given.folder.resolve(), given.folder.resolve() / "size"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not kept.exists() and (others := sorted({one.name for one in folder.iterdir()} - {"lock"})):
+            print(f"{folder}: holds what is no run's ({others[0]}): say an empty folder, or a new one", file=sys.stderr)
+            return 1
+        lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR)
+    except OSError as error:
+        print(f"{folder}: {error.strerror}", file=sys.stderr)
+        return 1
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -229,9 +268,10 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
-    size, kept = "quick" if given.quick else "whole", folder / "size"
-    if kept.exists() and kept.read_text() != size:
-        print(f"{folder}: holds a {kept.read_text()} run: say another folder for a {size} one", file=sys.stderr)
+    size = "quick" if given.quick else "whole"
+    # It is empty where a run was killed just then.
+    if kept.exists() and (before := kept.read_text()) not in ("", size):
+        print(f"{folder}: holds a {before} run: say another folder for a {size} one", file=sys.stderr)
         return 1
     kept.write_text(size)
     try:

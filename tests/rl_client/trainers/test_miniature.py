@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -18,6 +22,8 @@ from safetensors.numpy import load_file
 
 from rl_client.ensemble.report import Report
 from rl_client.evaluate.report import Report as Evaluation
+from rl_client.evaluate.statistics import Estimate
+from rl_client.frontier.serving import argv_of
 from tests.rl_client.trainers.trl_python import trl_python
 from tests.rl_client.trainers.venvs import ROOT
 from tests.serving import poll
@@ -109,6 +115,129 @@ def test_a_quick_run_does_not_pass_for_a_whole_one(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, told)
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("notes.txt", "{folder}/notes.txt: File exists\n"),
+        ("notes.txt/run", "{folder}/notes.txt/run: Not a directory\n"),
+        ("", "{folder}: holds what is no run's (notes.txt): say an empty folder, or a new one\n"),
+    ],
+)
+def test_a_folder_that_cannot_be_a_runs_is_refused(tmp_path: Path, given: str, told: str) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    environment = os.environ | {"MINIATURE_PYTHON": sys.executable}
+    command = [sys.executable, MINIATURE / "stages.py", tmp_path / given]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=50)
+    assert (done.returncode, done.stderr) == (1, told.format(folder=tmp_path))
+    assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_an_interpreter_that_is_not_there_is_told_before_anything_is_done(tmp_path: Path) -> None:
+    environment = os.environ | {"MINIATURE_PYTHON": str(tmp_path / "python")}
+    command = [sys.executable, MINIATURE / "stages.py", tmp_path / "run"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=50)
+    assert (done.returncode, "MINIATURE_PYTHON names no interpreter" in done.stderr) == (2, True)
+    assert not (tmp_path / "run").exists()
+
+
+GRADER_ENDS = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import stages
+
+folder = Path(sys.argv[2])
+made, log = stages.Stages(folder, os.open("/dev/null", os.O_RDONLY)), folder / "grader.log"
+with made.started(["sh", "-c", "sleep 1; echo its last words"], log) as grader, made.needing(grader, log):
+    try:
+        made.run("it", "sleep", "60")
+    except stages.Failed as error:
+        print(error)
+"""
+
+
+def test_a_stage_does_not_wait_for_a_grader_that_has_ended(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", GRADER_ENDS, MINIATURE, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    assert done.stdout == "it\ngrader has ended:\nits last words\n\n"
+    assert [*(tmp_path / "done").iterdir()] == []
+
+
+def test_a_server_is_started_wherever_the_checkout_and_the_interpreter_are() -> None:
+    stages = loaded("stages")
+    ends_with_it = ["setpriv", "--pdeathsig", "TERM"]
+    expected = [*ends_with_it, "/my {venv}/python", str(MINIATURE / "serve.py"), "merged/alpha=1", "8001"]
+    assert argv_of(stages.serving("/my {venv}/python"), Path("merged/alpha=1"), 8001) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(0.1, 0.3, "shown"), (-0.3, -0.1, "contradicted"), (-0.1, 0.3, "not shown"), (0.0, 0.3, "not shown"),
+     (None, None, "cannot be told")],
+)  # fmt: skip
+def test_a_claim_is_shown_where_its_interval_is_on_its_side_of_0(
+    low: float | None, high: float | None, verdict: str
+) -> None:
+    report = loaded("report")
+    found = report.verdict(Estimate(0.1, low, high, 50))
+    assert found == verdict
+    # Of two parts it is the worse that counts.
+    assert report.both(found, "shown") == report.both("shown", found) == verdict
+
+
+def test_training_goes_on_from_the_last_checkpoint_that_is_whole(tmp_path: Path) -> None:
+    for step, state in ((90, "{}"), (100, "{}"), (110, '{"epoch": 0.'), (120, None)):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        if state is not None:
+            (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(state)
+    assert loaded("checkpoints").last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-100")
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A checkout with nothing but what `run` itself reads."""
+    for name in ("examples/miniature/run", "scripts/lib.sh"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def test_help_installs_nothing(bare: Path) -> None:
+    command = [bare / "examples" / "miniature" / "run", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "`run [--quick] [FOLDER]`" in done.stdout
+    assert not (bare / ".venv").exists()
+
+
+def test_a_venv_whose_making_was_ended_is_made_anew(bare: Path) -> None:
+    # What a checkout has where its own packages are installed: nothing but a program in the place of its interpreter.
+    (bare / "requirements").mkdir()
+    for name in ("requirements/dev.txt", "pyproject.toml", "examples/miniature/requirements.txt"):
+        (bare / name).write_text("")
+    python = bare / ".venv" / "bin" / "python"
+    half = bare / ".venv" / "miniature" / "bin" / "python"
+    for program, text in ((python, '#!/bin/sh\n"$MINIATURE_PYTHON" -m pip --version\n'), (half, "#!/bin/sh\nexit 1\n")):
+        program.parent.mkdir(parents=True)
+        program.write_text(text)
+        program.chmod(0o755)
+    (bare / ".venv" / ".stamp-dev").write_text(f"{hashlib.sha256(b'').hexdigest()}  -\n")
+    environment = {name: value for name, value in os.environ.items() if name != "MINIATURE_PYTHON"}
+    command = [bare / "examples" / "miniature" / "run"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
+    assert (done.returncode, done.stdout.split(" ")[0]) == (0, "pip"), done.stderr
+
+
+def loaded(name: str) -> ModuleType:
+    """A module of the example, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, MINIATURE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_easy_problems_that_are_held_out_are_not_shown(tmp_path: Path) -> None:
     sizes = ("--examples", "2000", "--training", "16", "--held-out", "9")
     subprocess.run([sys.executable, MINIATURE / "prepare.py", tmp_path, "--easy", *sizes], check=True)
@@ -152,8 +281,12 @@ def test_all_stages_end_to_end() -> None:
         ensemble = Report.model_validate_json((folder / "ensemble.json").read_bytes())
         assert [one.alpha for one in ensemble.members] == [-0.5, 0, 0.5, 1, 1.5]
         assert (ensemble.problems, ensemble.budget) == (9, 8)
-        claims = [line for line in (folder / "report.md").read_text().splitlines() if "| **" in line]
-        assert len(claims) == 7
+        told = (folder / "report.md").read_text().splitlines()
+        assert len([line for line in told if "| **" in line]) == 7
+        # Nobody takes it for the whole one.
+        assert told[2].startswith("It is a `--quick` run")
+        first, last = np.array(rewards_of(folder, "r_inf")).reshape(2, GRPO_STEPS // 2).mean(axis=1)
+        assert f"| r_inf | {first:.3f} | {last:.3f} |" in told
         assert (folder / "line" / "frontier.html").exists()
 
 
@@ -175,12 +308,21 @@ def is_free(lock: Path) -> bool:
 def check_rewards(folder: Path) -> None:
     """The grader's rewards say something of what was sampled."""
     for name in ("r_2", "r_4", "r_inf"):
-        state = json.loads((folder / f"{name}.training" / "trainer_state.json").read_text())
-        steps = [step for step in state["log_history"] if "reward" in step]
+        steps = steps_of(folder, name)
         assert [step["step"] for step in steps] == [*range(1, GRPO_STEPS + 1)]
-        assert sum(step["reward"] for step in steps) / GRPO_STEPS > 0.1, name
+        assert sum(rewards_of(folder, name)) / GRPO_STEPS > 0.1, name
     # Two problems in three ask for the speed that half of the programs of SFT have.
     assert min(step["frac_reward_zero_std"] for step in steps) < 1
+
+
+def steps_of(folder: Path, name: str) -> list[dict[str, float]]:
+    """What was logged of each."""
+    state = json.loads((folder / f"{name}.training" / "trainer_state.json").read_text())
+    return [step for step in state["log_history"] if "reward" in step]
+
+
+def rewards_of(folder: Path, name: str) -> list[float]:
+    return [step["reward"] for step in steps_of(folder, name)]
 
 
 def check_averages(folder: Path) -> None:
