@@ -113,7 +113,7 @@ def card(record: MergeRecord) -> str:
     if record.base is not None:
         weights.insert(0, "base")
     rows = [
-        f"| {name} | {weight} | `{file}` | `{held.sha256}` |"
+        f"| {_cell(name)} | {weight} | `{file}` | `{held.sha256}` |"
         for one, name, weight in zip(inputs, names, weights, strict=True)
         for file, held in one.files.items()
     ]
@@ -136,6 +136,11 @@ def card(record: MergeRecord) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    """Of a table, which lines and bars of it would end."""
+    return " ".join(text.split()).replace("|", r"\|")
 
 
 def metadata(

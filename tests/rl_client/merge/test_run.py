@@ -99,6 +99,12 @@ def test_it_says_where_it_comes_from(tmp_path: Path) -> None:
     assert f"| high | -0.5 | `model.safetensors` | `{told.inputs[1].files['model.safetensors'].sha256}` |" in card
 
 
+def test_a_folder_of_any_name_is_one_row_of_the_card(tmp_path: Path) -> None:
+    pair_ = [write(tmp_path / name, tensors(seed)) for seed, name in enumerate(("low|1\nst", "high"))]
+    card = (average(tmp_path / "out", pair_, 0.5)[0].path / "README.md").read_text()
+    assert "| low\\|1 st | 0.5 | `model.safetensors` |" in card
+
+
 def test_changes_are_told_by_tensor(tmp_path: Path) -> None:
     one = {name: held.astype(np.float32) for name, held in tensors(1).items()}
     other = {name: held.copy() for name, held in one.items()}
