@@ -14,7 +14,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -49,8 +49,13 @@ class Output:
     @property
     def torn_bytes(self) -> int:
         """On the disk, of an interrupted merge: they go when it is gone on with."""
+        torn = 0
         with _writing(self._partial):
-            return sum(one.stat().st_blocks * 512 for one in self._torn)
+            for one in self._torn:
+                # Another process may be renaming them.
+                with suppress(FileNotFoundError):
+                    torn += one.stat().st_blocks * 512
+        return torn
 
     @property
     def _torn(self) -> list[Path]:
@@ -66,7 +71,10 @@ class Output:
             if self.path.exists():
                 raise OutputTaken(self.path, _JUST_WRITTEN)
             self._partial.mkdir(parents=True, exist_ok=True)
-            folder = os.open(self._partial, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                folder = os.open(self._partial, os.O_RDONLY | os.O_DIRECTORY)
+            except FileNotFoundError:
+                raise OutputTaken(self.path, _JUST_WRITTEN) from None
         try:
             try:
                 fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,6 +125,9 @@ class Output:
         companions = {name: FileRecord.of(content) for name, content in files.items() if name != CARD}
         record = record.model_copy(update={"companions": companions})
         with _writing(self._partial):
+            for name, written in record.outputs.items():
+                if (self._partial / name).stat().st_size != written.bytes:
+                    raise CannotWrite(self._partial / name, "was changed while others were made; merge anew")
             for name, content in {**files, RECORD: (record.model_dump_json(indent=1) + "\n").encode()}.items():
                 with (self._partial / name).open("wb") as file:
                     file.write(content)
@@ -129,7 +140,8 @@ class Output:
         self.record = record
 
     def _finished(self) -> MergeRecord | None:
-        if not self.path.exists():
+        # A link that leads nowhere would be in the way at the very end.
+        if not os.path.lexists(self.path):
             return None
         try:
             record = MergeRecord.model_validate_json((self.path / RECORD).read_bytes())
@@ -152,7 +164,8 @@ class Output:
         try:
             first, *lines = (self._partial / JOURNAL).read_bytes().split(b"\n")
         except FileNotFoundError:
-            if any(not one.name.endswith(PARTIAL) for one in self._partial.iterdir()):
+            # Of a folder that another process has just given its name nothing is found.
+            if any(not one.name.endswith(PARTIAL) for one in self._partial.glob("*")):
                 raise OutputTaken(self._partial, f"is there already, without {JOURNAL}: remove it") from None
             return {}
         except OSError as error:

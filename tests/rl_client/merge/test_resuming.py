@@ -163,6 +163,23 @@ def test_a_torn_line_of_the_journal_is_passed_over(tmp_path: Path, torn: str) ->
     assert as_bytes(read(output.path)) == as_bytes(read(average(tmp_path / "whole", pair_, 0.5)[0].path))
 
 
+@pytest.mark.parametrize("size", [None, 100])
+def test_a_file_that_goes_while_others_are_made_leaves_no_name_to_the_rest(tmp_path: Path, size: int | None) -> None:
+    pair_ = pair(tmp_path)
+    partial = interrupted(tmp_path / "out", pair_)
+    first = partial / "model-00001-of-00004.safetensors"
+
+    class Losing(Silent):
+        def advanced(self, done_bytes: int) -> None:
+            first.unlink(missing_ok=True) if size is None else os.truncate(first, size)
+
+    with pytest.raises(CannotWrite):
+        average(tmp_path / "out", pair_, 0.5, watcher=Losing())
+    assert [one.name for one in (tmp_path / "out").iterdir()] == ["alpha=0.5.partial"]
+    (output,) = average(tmp_path / "out", pair_, 0.5)
+    assert as_bytes(read(output.path)) == as_bytes(read(average(tmp_path / "whole", pair_, 0.5)[0].path))
+
+
 def test_a_file_that_is_not_as_the_journal_says_is_made_again(tmp_path: Path) -> None:
     pair_ = pair(tmp_path)
     partial = interrupted(tmp_path / "out", pair_)
@@ -240,6 +257,33 @@ def test_a_folder_that_is_no_merge_is_left_alone(tmp_path: Path, name: str) -> N
     with pytest.raises(OutputTaken, match="is there already"):
         average(tmp_path / "out", pair(tmp_path), 0.5)
     assert (tmp_path / "out" / name / "thesis.tex").read_text() == "x"
+
+
+def test_a_link_that_leads_nowhere_is_told_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/alpha=0.5").symlink_to("nowhere")
+    with pytest.raises(OutputTaken, match="is there already"):
+        average(tmp_path / "out", pair(tmp_path), 0.5)
+    assert [one.name for one in (tmp_path / "out").iterdir()] == ["alpha=0.5"]
+
+
+def test_a_folder_that_is_given_its_name_while_it_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair_ = pair(tmp_path)
+    partial = interrupted(tmp_path / "out", pair_)
+    read_bytes = Path.read_bytes
+
+    def renamed_first(path: Path) -> bytes:
+        if path == partial / "journal.jsonl" and partial.exists():
+            partial.rename(tmp_path / "out/alpha=0.5")
+        return read_bytes(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", renamed_first)
+        with opened(pair_, None, [of_alpha(0.5)], tmp_path / "out") as plan:
+            output = Output(tmp_path / "out/alpha=0.5", plan.identity(plan.recipes[0]))
+    with pytest.raises(OutputTaken, match="has just written there"), output.begun():
+        pass
+    assert not partial.exists()
 
 
 @pytest.fixture
