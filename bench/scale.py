@@ -266,8 +266,12 @@ def main() -> None:
     given, rates = Assumptions(**vars(parser.parse_args())), Rates.measured()
     console = Console(highlight=False, markup=False, width=200)
 
-    assumed: list[list[Cell]] = [[name, str(value), WHERE_FROM[name]] for name, value in asdict(given).items()]
-    print_table(console, "Assumed", ("flag", "value", "what it is, and rests on"), assumed)
+    usual = asdict(Assumptions())
+    assumed: list[list[Cell]] = [
+        [name, str(value) if value == usual[name] else f"{value}, by default {usual[name]}", WHERE_FROM[name]]
+        for name, value in asdict(given).items()
+    ]
+    print_table(console, "Assumed", ("flag", "value", "what it is, and what the default rests on"), assumed)
     measured: list[list[Cell]] = [
         ["averaging, GB read and written a second", "merge", rates.merge_gb_per_s],
         ["averaging, peak memory, MB", "merge", rates.merge_mb],

@@ -205,3 +205,9 @@ def test_the_sweeps_are_computed_from_the_figures_that_stand_in_the_benchmarks_p
     told = (ROOT / "docs/scale.md").read_text().partition("<!-- figures: var/bench/scale.md -->")[2]
     printed = subprocess.run([sys.executable, "bench/scale.py"], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert (told.partition("<!-- end -->")[0].strip(), printed.stderr) == (printed.stdout.strip(), "")
+
+
+def test_an_assumption_of_ones_own_is_told_from_the_one_that_the_table_explains() -> None:
+    command = [sys.executable, "bench/scale.py", "--samples", "64"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100).stdout
+    assert re.findall(r"^\| samples +\| +(.+?) \|", printed, re.M) == ["64, by default 250"]
