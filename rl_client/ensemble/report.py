@@ -167,6 +167,8 @@ def words_of(gain: Estimate, budget: int) -> str:
     """What the gain's interval says."""
     points, low, high = (100 * value for value in (gain.mean, gain.low, gain.high) if value is not None)
     interval = f"{with_sign(points, 1)} points of pass@{budget}, between {with_sign(low, 1)} and {with_sign(high, 1)}"
+    if not any(round(value, 1) for value in (points, low, high)):
+        return f"the pool covers as much as the best single checkpoint, to a tenth of a point of pass@{budget}"
     if low > 0:
         return f"the pool covers more than the best single checkpoint: {interval}"
     if high < 0:

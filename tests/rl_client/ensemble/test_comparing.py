@@ -94,6 +94,9 @@ def test_what_rounds_to_nothing_has_no_sign_of_less() -> None:
         "nor less: 0.0 points of pass@5, between -1.0 and 0.0"
     )
     assert words_of(Estimate(-0.0006, -0.01, -0.0004, 9), 5).endswith("-0.1 points of pass@5, between -1.0 and 0.0")
+    assert words_of(Estimate(-0.0004, -0.0004, -0.0001, 9), 5) == (
+        "the pool covers as much as the best single checkpoint, to a tenth of a point of pass@5"
+    )
     assert shown(Estimate(-0.0004, -0.0006, 0.0004, 9)) == "0.000 [-0.001, 0.000]"
     assert shown(Estimate(-0.0004, None, None, 1)) == "0.000"
 
