@@ -23,6 +23,7 @@ from rl_client.commands import audit_tables, sources
 from rl_client.commands.ending import GRADER_ERROR, SOME_SKIPPED, USAGE_ERROR, interruptible, stop
 from rl_client.commands.progress import bar_of_bytes
 from rl_client.commands.sources import Directories, Files, Limit, Offset, PresetOption, Split, Tests, TokenFile
+from rl_client.counts import counted
 from rl_client.datasets.base import DatasetError, Reader, readers
 from rl_client.datasets.importing import Candidate, Skipped
 from rl_client.datasets.outputs import Output
@@ -33,7 +34,7 @@ from rl_client.workers import Workers
 
 app = typer.Typer(no_args_is_help=True)
 
-_KATTIS = "Kattis problem packages, each a folder: the programs in their submissions/."
+_KATTIS = "Kattis packages: the programs in their submissions/."
 
 _Share = partial(typer.Option, min=0.0, max=1.0)
 
@@ -87,7 +88,7 @@ class _Options:
 
 @app.callback()
 def audit() -> None:
-    """Grade the right and wrong programs that a data set has; name the problems whose tests do not tell them apart."""
+    """Name the problems of a data set that are not to be trusted. Grades the right and wrong programs that it has."""
 
 
 def _command(reader: Reader | None) -> Callable[..., None]:
@@ -220,13 +221,14 @@ class _Watcher:
             self._skips.write_line(skipped.as_json())
 
     def progress(self, done_bytes: int, progress: Progress) -> None:
-        words = f"{progress.audited:,} problems, {progress.graded:,} programs, {progress.quarantined:,} to quarantine"
+        words = f"{counted(progress.audited, 'problem')}, {counted(progress.graded, 'program')}"
+        words += f", {progress.quarantined:,} to quarantine"
         self._bar.update(self._task, completed=done_bytes, description=words)
 
 
 def _tell(summary: Summary, progress: Progress, console: Console) -> None:
     """The rows' fate on stderr; what the audit came to, over the whole report, on stdout."""
-    words = f"{progress.rows:,} rows: {progress.audited:,} audited, {progress.skipped.total():,} skipped"
+    words = f"{counted(progress.rows, 'row')}: {progress.audited:,} audited, {progress.skipped.total():,} skipped"
     console.print(f"{words}, {progress.known:,} known already" if progress.known else words)
     out = Console(highlight=False, markup=False, soft_wrap=True)
     if summary.worst:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from rl_client.audit.rows import ProblemRow, SideRow
 from rl_client.audit.summary import Side, Summary
+from rl_client.counts import counted
 
 _KINDS = {
     "false_negative": "right programs rejected",
@@ -45,11 +46,11 @@ def verdicts(summary: Summary) -> Table:
 
 def totals(summary: Summary) -> Iterator[str]:
     """The counts, a line each."""
-    yield f"{summary.problems:,} problems, {summary.quarantined:,} to quarantine" + _listed(summary.reasons)
+    yield f"{counted(summary.problems, 'problem')}, {summary.quarantined:,} to quarantine" + _listed(summary.reasons)
     yield "  TPR " + _side(summary.correct, "right", "accepted")
     yield "  TNR " + _side(summary.incorrect, "wrong", "rejected")
     if summary.without_rate:
-        yield f"  {summary.without_rate:,} problems have neither rate: nothing is known of them"
+        yield f"  {counted(summary.without_rate, 'problem')} with neither rate: nothing is known there"
     for kind, words in _KINDS.items():
         if summary.kinds[kind]:
             yield f"  {words}: {summary.kinds[kind]:,}"
@@ -61,7 +62,7 @@ def totals(summary: Summary) -> Iterator[str]:
 
 def _side(side: Side, what: str, agreed: str) -> str:
     of = f"{side.agreed:,} of {side.graded:,} {what} programs {agreed}, {side.labelled:,} in the set"
-    return f"{_rate(side.pooled)} ({of}; mean of {side.rates:,} problems: {_rate(side.mean)})"
+    return f"{_rate(side.pooled)} ({of}; mean of {counted(side.rates, 'problem')}: {_rate(side.mean)})"
 
 
 def _listed(reasons: dict[str, int]) -> str:

@@ -16,6 +16,7 @@ from rl_client.commands import sources
 from rl_client.commands.ending import GRADER_ERROR, SOME_SKIPPED, USAGE_ERROR, interruptible, stop
 from rl_client.commands.progress import bar_of_bytes
 from rl_client.commands.sources import Directories, Files, Limit, Offset, PresetOption, Split, Tests, TokenFile
+from rl_client.counts import counted
 from rl_client.datasets import importing, kattis
 from rl_client.datasets.base import DatasetError, Reader, readers
 from rl_client.datasets.importing import Account, Candidate, Skipped
@@ -42,7 +43,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Read everything, put it
 
 @app.callback()
 def import_() -> None:
-    """Turn the problems of other data sets into rkgrade's, for a grader or a file."""
+    """Turn a data set's problems into the grader's own form. They go to a grader, or into a file."""
 
 
 @app.command("kattis")
@@ -55,7 +56,7 @@ def import_kattis(
     skipped_file: SkippedFile = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Kattis problem packages, each a folder; without --to and --out they are printed."""
+    """Kattis problem packages, each a folder. Without --to and --out they are printed."""
     if to is None and out is None and not dry_run:
         out = Path("-")
     candidates = (Candidate(directory, None, partial(sources.read_package, directory)) for directory in directories)
@@ -165,11 +166,11 @@ class _Watcher:
 def _tell(account: Account, dry_run: bool, console: Console) -> None:
     """The counts: of a dry run on stdout, since they are its result, else on stderr."""
     words = "would be imported" if dry_run else "imported"
-    lines = [f"{account.rows:,} rows: {account.imported:,} {words}, {account.skipped.total():,} skipped"]
+    lines = [f"{counted(account.rows, 'row')}: {account.imported:,} {words}, {account.skipped.total():,} skipped"]
     if account.imported:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(account.kinds.items()))
-        size = f"{account.content_bytes / 2**20:,.1f} MiB"
-        lines.append(f"  problems: {len(account.distinct):,} different ({kinds}), {account.tests:,} tests, {size}")
+        size = f"{counted(account.tests, 'test')}, {account.content_bytes / 2**20:,.1f} MiB"
+        lines.append(f"  problems: {len(account.distinct):,} different ({kinds}), {size}")
     if account.skipped:
         lines.append("  skipped: " + ", ".join(f"{count:,} {fault}" for fault, count in account.skipped.most_common()))
     for line in lines:

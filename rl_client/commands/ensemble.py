@@ -53,7 +53,7 @@ def ensemble(
     seed: Seed = 0,
     json_file: Json = None,
 ) -> None:
-    """Pool evaluations of several checkpoints: pass@K at a matched budget, and which problems which of them solves."""
+    """Pool evaluations of several checkpoints. Tells pass@K at a matched budget, and who solves which problems."""
     if find_spec("numpy") is None:
         stop(USAGE_ERROR, f"ensembles are not installed here: {install('evaluate')}")
     from rl_client.commands import ensemble_tables

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rl_client.commands.evaluate_tables import shown
+from rl_client.counts import counted
 
 if TYPE_CHECKING:
     from rl_client.ensemble.report import Report
@@ -58,7 +59,7 @@ def comparison(report: Report) -> Iterator[str]:
         tried = "all tried" if report.search == "exact" else "looked for one by one"
         how = f"optimised on the other folds, allocations {tried}"
     of = f", {' and '.join(report.difficulties)}" if report.difficulties else ""
-    yield f"pass@{report.budget} on {report.problems:,} problems{of}"
+    yield f"pass@{report.budget} on {counted(report.problems, 'problem')}{of}"
     yield f"  {shown(report.pool)} pool, {how}"
     yield f"  {shown(report.best)} best single checkpoint, chosen on the other folds"
     yield f"  {shown(report.best_seen)} the one that looks best on the same problems: too high"

@@ -110,7 +110,7 @@ ToEvalplus = Annotated[
 
 @app.callback()
 def evaluate() -> None:
-    """Sample a model on the problems of a data set, grade what it says, and tell what that comes to."""
+    """Sample a model on a data set's problems, and grade it. Tells how often it is right, how it fails, and pass@k."""
 
 
 Then = Callable[[Rows, "Wanted", Path | None], None]

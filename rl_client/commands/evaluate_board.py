@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Table
 from rich.text import Text
 
+from rl_client.counts import counted
 from rl_client.datasets.importing import Skipped
 from rl_client.datasets.outputs import Output
 
@@ -67,7 +68,7 @@ class Board:
             self._skips.write_line(skipped.as_json())
 
     def read(self, done_bytes: int, tasks: int) -> None:
-        self._done("read", completed=done_bytes, description=f"{tasks:,} problems, in bytes")
+        self._done("read", completed=done_bytes, description=f"{counted(tasks, 'problem')}, in bytes")
 
     def planned(self, samples: int, sampled: int, grades: Sequence[Grade]) -> None:
         self._progress.remove_task(self._bars.pop("read"))

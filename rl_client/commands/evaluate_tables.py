@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from rl_client.counts import counted
+
 if TYPE_CHECKING:
     from rl_client.evaluate.report import Report, Stratum
     from rl_client.evaluate.statistics import Estimate
@@ -59,25 +61,25 @@ def totals(report: Report) -> Iterator[str]:
         yield f"{report.level:.0%} intervals: {report.resamples:,} resamples of the problems"
     else:
         yield "no intervals: they take two problems"
-    yield f"{report.samples:,} samples, {report.programs:,} different programs"
-    for count, words in (
-        (report.faults, "samples at which the grader failed: in no rate; begin again, to grade them again"),
-        (report.provoked, "samples that brought a checker down: correctness failures"),
-        (report.prompts_too_long, "samples whose prompt the model has no room for: format errors"),
-        (report.cut_off, "samples cut off by the model's bounds"),
-        (report.problems_without_samples, "problems without a sample: in no rate"),
+    yield f"{counted(report.samples, 'sample')}, {counted(report.programs, 'different program')}"
+    for count, thing, words in (
+        (report.faults, "sample", "at which the grader failed: in no rate; begin again, to grade them again"),
+        (report.provoked, "sample", "that brought a checker down: correctness failures"),
+        (report.prompts_too_long, "sample", "whose prompt the model has no room for: format errors"),
+        (report.cut_off, "sample", "cut off by the model's bounds"),
+        (report.problems_without_samples, "problem", "without a sample: in no rate"),
     ):
         if count:
-            yield f"  {count:,} {words}"
+            yield f"  {counted(count, thing)} {words}"
     costs = report.costs
     if costs.requests:
         prompt, completion = (
             "?" if count is None else f"{count:,}" for count in (costs.prompt_tokens, costs.completion_tokens)
         )
-        taken = f"{costs.requests:,} requests of {costs.sampling_s:,.1f} s in all"
+        taken = f"{counted(costs.requests, 'request')} of {costs.sampling_s:,.1f} s in all"
         yield f"{taken}: {prompt} tokens read, {completion} written"
     if costs.calls:
-        yield f"{costs.turns:,} turns, {costs.calls:,} calls of tools"
+        yield f"{counted(costs.turns, 'turn')}, {counted(costs.calls, 'call')} of tools"
     yield f"grades took {costs.grading_s:,.1f} s in all, of which some was waiting for workers"
 
 

@@ -56,6 +56,10 @@ Serve = Annotated[
         "--serve", metavar="COMMAND", help="Starts a server: 'vllm serve {checkpoint} --port {port}'; no shell runs it."
     ),
 ]
+RunOfEach = Annotated[
+    str | None,
+    typer.Option("--run", metavar="NAME", help="Part of what seeds are made from, beside each checkpoint's name."),
+]
 ServeWithin = Annotated[
     float, typer.Option("--serve-within", min=1, help="Seconds that a server has until it lists its models.")
 ]
@@ -66,7 +70,7 @@ _NOT_HERE = ("server", "completions", "skipped_file", "livecodebench", "evalplus
 
 @app.callback()
 def frontier() -> None:
-    """Draw checkpoints between two kinds of failure, and test whether averages extend what was trained."""
+    """Draw checkpoints between two kinds of failure. Tests whether averages extend what was trained."""
 
 
 @app.command("draw")
@@ -122,7 +126,11 @@ def _command(reader: Reader) -> Callable[..., None]:
     defaults = {"at": None, "checkpoints": None, "serve": None, "within_s": 1800.0}
     theirs = inspect.signature(command_of(reader, lambda *_: None), eval_str=True).parameters
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    shown = [one for name, one in theirs.items() if name not in ours and name not in _NOT_HERE]
+    shown = [
+        one.replace(annotation=RunOfEach) if name == "run" else one
+        for name, one in theirs.items()
+        if name not in ours and name not in _NOT_HERE
+    ]
     shown += [
         inspect.Parameter(name, kind, annotation=annotation, default=defaults.get(name, inspect.Parameter.empty))
         for name, annotation in ours.items()

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from rl_client.commands.ending import USAGE_ERROR, interruptible, stop
 from rl_client.commands.progress import bar_of_bytes
+from rl_client.counts import counted
 from rl_client.extras import install
 from rl_client.merge.errors import CannotWrite, MergeError, OutputTaken
 from rl_client.merge.recipes import Recipe, alphas_of, distinct, of_alpha, of_weights
@@ -75,7 +76,7 @@ AllowNotFinite = Annotated[
 
 @app.callback()
 def merge_() -> None:
-    """Average checkpoints: `rkgrade merge LOW HIGH --alpha 0.5 --out DIR`; `rkgrade merge verify DIR`."""
+    """Average checkpoints. Such as `rkgrade merge LOW HIGH --alpha 0.5 --out DIR`, then `rkgrade merge verify DIR`."""
 
 
 @app.command("average")
@@ -89,7 +90,7 @@ def average(
     allow: Allow = None,
     allow_not_finite: AllowNotFinite = False,
 ) -> None:
-    """Weighted averages of checkpoints, several in one pass; the same command goes on with what was interrupted."""
+    """Weighted averages of checkpoints, several in one pass. The same command goes on with what was interrupted."""
     _require_extra()
     from rl_client.merge.adapters import read_adapter
     from rl_client.merge.checkpoint import is_adapter
@@ -133,7 +134,7 @@ def verify_(
         int, typer.Option("--tensors", min=0, help="Compute so many tensors of each again; 0 is none.")
     ] = 8,
 ) -> None:
-    """Hash merged checkpoints again, and compute some of their tensors anew in fp64, where the inputs are unchanged."""
+    """Hash merged checkpoints again. Computes some of their tensors anew in fp64, where the inputs are unchanged."""
     _require_extra()
     from rl_client.merge.verifying import verify
 
@@ -196,7 +197,7 @@ def _tell(outputs: Sequence[Output]) -> None:
     for output in outputs:
         assert output.record is not None
         counts = output.record.total_not_finite
-        words = f"{output.record.tensors:,} tensors"
+        words = counted(output.record.tensors, "tensor")
         if output.record.changes:
             same = sum(min(change.unchanged) == 1 for change in output.record.changes.values())
             words += f", {same:,} of them the same in all"
@@ -205,5 +206,5 @@ def _tell(outputs: Sequence[Output]) -> None:
 
 
 def _found(checked: Checked) -> str:
-    again = f"{checked.computed} tensors computed again" if checked.computed else checked.not_computed
-    return f"{checked.files} {'file' if checked.files == 1 else 'files'} as written; {again}"
+    again = f"{counted(checked.computed, 'tensor')} computed again" if checked.computed else checked.not_computed
+    return f"{counted(checked.files, 'file')} as written; {again}"

@@ -60,7 +60,7 @@ def submissions(row: Row) -> Iterator[Submission]:
 
 READER = Reader(
     name="codecontests-plus",
-    title="CodeContests+ (ByteDance-Seed/Code-Contests-Plus), 1x to 5x",
+    title="CodeContests+ (ByteDance-Seed/Code-Contests-Plus)",
     columns=(
         "source",
         "id",

@@ -101,7 +101,7 @@ def _calls(tests: list[Row]) -> list[dict[str, Any]]:
 
 READER = Reader(
     name="deepcoder",
-    title="DeepCoder-Preview (agentica-org/DeepCoder-Preview-Dataset)",
+    title="DeepCoder (agentica-org/DeepCoder-Preview-Dataset)",
     columns=("tests", "metadata"),
     read=read,
     submissions=LISTED,

@@ -180,7 +180,7 @@ def _slug(title: str) -> str:
 
 READER = Reader(
     name="livecodebench",
-    title="LiveCodeBench (livecodebench/code_generation and code_generation_lite)",
+    title="LiveCodeBench (code_generation, code_generation_lite)",
     columns=("question_id", "public_test_cases", "private_test_cases", "metadata", *_LABELS),
     read=read,
     statement=in_column("question_content", "starter_code"),

@@ -24,7 +24,7 @@ def read(row: Row, preset: Preset) -> Entry:
 
 READER = Reader(
     name="problems",
-    title="Problems in the grader's own form, as PUT /problems takes them",
+    title="Problems in the grader's own form, a JSON line each",
     columns=("key", "difficulty", "problem"),
     read=read,
     statement=in_column("statement", "starter"),

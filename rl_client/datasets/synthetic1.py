@@ -115,7 +115,7 @@ def submissions(row: Row) -> Iterator[Submission]:
 
 READER = Reader(
     name="synthetic1",
-    title="SYNTHETIC-1 and verifiable-coding-problems (PrimeIntellect, open-r1)",
+    title="SYNTHETIC-1 and verifiable-coding-problems",
     columns=("problem_id", "verification_info", "metadata", "gold_standard_solution", *_LABELS),
     read=read,
     submissions=SubmissionReader((), submissions),

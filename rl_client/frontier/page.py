@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
+from rl_client.counts import counted
 from rl_client.evaluate.report import CATEGORIES, ProblemCounts
 from rl_client.evaluate.statistics import Estimate
 from rl_client.frontier.examples import Example
@@ -60,7 +61,7 @@ def _parts(
     yield '<meta name="viewport" content="width=device-width">'
     yield f"<title>Frontier of checkpoints</title><style>{_STYLE}</style></head><body><main>"
     runs, problems = findings.grid.runs, findings.grid.counts
-    yield f"<h1>Frontier of {len(runs)} checkpoints on {len(problems):,} problems</h1>"
+    yield f"<h1>Frontier of {counted(len(runs), 'checkpoint')} on {counted(len(problems), 'problem')}</h1>"
     for test in findings.tests:
         yield f'<p class="finding">{escape(test.words)}</p>'
     yield f'<p class="note">{escape(explained())}</p>'

@@ -10,7 +10,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from typer.core import TyperGroup
+from typer.main import get_group
 
+from rl_client.cli import build
 from rl_client.datasets.kattis import read_package
 from service.contract import parse_problem
 from tests.serving import Server
@@ -46,6 +50,21 @@ def test_every_command_is_listed() -> None:
         "frontier",
         "ensemble",
     ]
+
+
+def test_no_line_of_a_list_of_commands_is_cut_short() -> None:
+    root = get_group(build())
+    groups = [root, *(one for one in root.commands.values() if isinstance(one, TyperGroup))]
+    listed = [
+        CliRunner().invoke(one, ["--help"], terminal_width=80).stdout.partition("Commands:\n")[2] for one in groups
+    ]
+    assert all(listed)
+    assert [line for text in listed for line in text.splitlines() if line.endswith("...")] == []
+
+
+def test_seeds_of_a_frontier_are_told_to_come_from_each_checkpoints_name() -> None:
+    told = " ".join(rkgrade("frontier", "problems", "--help").stdout.partition("--run NAME")[2].split())
+    assert told.startswith("Part of what seeds are made from, beside each checkpoint's name. --api")
 
 
 def test_a_group_of_commands_does_not_wait_for_the_others() -> None:
@@ -127,7 +146,7 @@ def test_import_prints_the_problem_as_json() -> None:
     done = rkgrade("import", "kattis", EXAMPLE)
 
     assert done.returncode == 0
-    assert done.stderr.startswith("1 rows: 1 imported, 0 skipped\n")
+    assert done.stderr.startswith("1 row: 1 imported, 0 skipped\n")
     assert parse_problem(done.stdout) == read_package(EXAMPLE)
 
 
@@ -137,6 +156,6 @@ def test_import_says_in_one_line_what_is_wrong(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
         f"rkgrade: {tmp_path}: problem.yaml: missing, so this is no Kattis problem package",
-        "1 rows: 0 imported, 1 skipped",
+        "1 row: 0 imported, 1 skipped",
         "  skipped: 1 malformed",
     ]

@@ -28,7 +28,7 @@ def test_the_example_is_sound(tmp_path: Path, grader: Server) -> None:
     path, quarantine = tmp_path / "report.jsonl", tmp_path / "quarantine.txt"
     done = rkgrade("kattis", EXAMPLE, "--url", grader.url, "--report", path, "--quarantine", quarantine)
 
-    assert (done.exit_code, done.stderr) == (0, "1 rows: 1 audited, 0 skipped\n")
+    assert (done.exit_code, done.stderr) == (0, "1 row: 1 audited, 0 skipped\n")
     (row,) = report(path)
     assert (row.key, row.kind, row.tests, *told_apart(row)) == ("two-sum-count", "stdio", 11, 1.0, 1.0, ())
     assert row.verdicts == {
@@ -38,7 +38,7 @@ def test_the_example_is_sound(tmp_path: Path, grader: Server) -> None:
     }
     assert row.disagreements == ()
     assert quarantine.read_text() == ""
-    assert "1 problems, 0 to quarantine" in done.stdout
+    assert "1 problem, 0 to quarantine" in done.stdout
 
 
 @pytest.mark.jail
@@ -102,7 +102,7 @@ def test_a_checker_that_crashes_counts_for_nobody(tmp_path: Path, grader: Server
     ]
 
     lax = rkgrade("kattis", validator, "--url", grader.url, "--report", path, "--max-checker-errors", "0.7")
-    assert (lax.exit_code, lax.stderr) == (0, "1 rows: 0 audited, 0 skipped, 1 known already\n")
+    assert (lax.exit_code, lax.stderr) == (0, "1 row: 0 audited, 0 skipped, 1 known already\n")
 
 
 @pytest.mark.jail
@@ -150,4 +150,4 @@ def test_packages_that_are_no_problem_are_skipped(tmp_path: Path, grader: Server
     assert "checker.source" in reasons["refused"][1]
     (row,) = report(path)
     assert (row.key, *told_apart(row)) == ("silent", None, None, ())
-    assert "1 problems have neither rate" in done.stdout
+    assert "1 problem with neither rate" in done.stdout

@@ -51,8 +51,8 @@ def test_verdicts_by_label() -> None:
 def test_totals() -> None:
     assert list(totals(SUMMARY)) == [
         "2 problems, 2 to quarantine (1 checker_error, 1 tnr, 1 tpr)",
-        "  TPR 0.500 (1 of 2 right programs accepted, 2 in the set; mean of 1 problems: 0.500)",
-        "  TNR 0.000 (0 of 3 wrong programs rejected, 3 in the set; mean of 1 problems: 0.000)",
+        "  TPR 0.500 (1 of 2 right programs accepted, 2 in the set; mean of 1 problem: 0.500)",
+        "  TNR 0.000 (0 of 3 wrong programs rejected, 3 in the set; mean of 1 problem: 0.000)",
         "  programs not graded: 1,234 language py2",
     ]
 
