@@ -17,7 +17,7 @@ from typing import Any
 
 from family import EASY, MIDDLE, Problem, Shape, shapes
 
-#: The fast programs take 0.01 s at most, the slow ones more than 0.2 s where they are to meet it.
+#: The fast programs take 0.01 s, 0.017 on a busy machine, the slow ones more than 0.2 s where they are to meet it.
 LIMITS = {"cpu_s": 0.04, "memory_mb": 128}
 
 
