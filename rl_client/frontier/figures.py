@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,7 +38,9 @@ _STYLE: dict[Any, Any] = {
 
 def drawn(findings: Findings) -> dict[str, tuple[bytes, str]]:
     """PNG and SVG of each figure, by its name."""
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        # Texts of an SVG are a browser's to draw; the PNG has boxes for what its font lacks.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
         figures = {"frontier": _frontier(findings), "categories": _categories(findings), "format": _format(findings)}
         return {name: (_png(figure), _svg(figure, name)) for name, figure in figures.items()}
 

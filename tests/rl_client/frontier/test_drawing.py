@@ -116,6 +116,12 @@ def test_without_both_ends_nothing_is_told_and_everything_is_drawn(tmp_path: Pat
     assert (tmp_path / "frontier.html").exists()
 
 
+def test_names_in_any_script_are_drawn_without_a_word(tmp_path: Path, runs: list[Path]) -> None:
+    other = evaluated(tmp_path / "3", dict.fromkeys(_keys(runs[0]), "CCCOOWWW"))
+    done = rkgrade("draw", runs[1], runs[3], f"中文={other}", "--out", tmp_path / "out")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
 def test_a_margin_that_rounds_to_nothing_has_no_sign_of_behind(tmp_path: Path) -> None:
     """One checkpoint fails once more in either way, of 100,000 samples of each problem."""
     folders = [evaluated(tmp_path / f"alpha={alpha}", dict.fromkeys("abcdefgh", "CW")) for alpha in (0, 0.5, 1)]
