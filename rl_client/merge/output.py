@@ -235,9 +235,11 @@ class Shard:
         return FileRecord(bytes=self._bytes, sha256=self._hash.hexdigest())
 
     def drop(self) -> None:
-        """It will not be whole."""
-        self._file.close()
-        self._aside.unlink(missing_ok=True)
+        """It will not be whole. Where the disk takes nothing any more it stays, until the merge is gone on with."""
+        with suppress(OSError):
+            self._file.close()
+        with suppress(OSError):
+            self._aside.unlink(missing_ok=True)
 
 
 @contextmanager

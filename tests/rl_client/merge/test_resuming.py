@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import signal
@@ -356,6 +357,26 @@ def test_what_the_disk_has_lost_meanwhile_is_told_at_the_end(tmp_path: Path) -> 
 def test_a_folder_that_cannot_be_looked_into_is_told(tmp_path: Path) -> None:
     with pytest.raises(CannotWrite, match="File name too long"):
         average(tmp_path / ("x" * 300), pair(tmp_path), 0.5)
+
+
+def test_a_disk_that_takes_nothing_any_more_is_told_by_its_first_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linux goes on with a broken file system as one that is only read."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    def fail(_: int) -> None:
+        monkeypatch.setattr(Path, "unlink", refuse)
+        raise OSError(errno.EIO, "Input/output error")
+
+    class Breaking(Silent):
+        def advanced(self, done_bytes: int) -> None:
+            monkeypatch.setattr(os, "fsync", fail)
+
+    with pytest.raises(CannotWrite, match="Input/output error; what is whole is kept"):
+        average(tmp_path / "out", pair(tmp_path), 0.5, watcher=Breaking())
 
 
 def test_a_folder_of_another_form_is_not_taken_for_a_merge(tmp_path: Path) -> None:
