@@ -223,7 +223,9 @@ def run(folder: Path, size: Size, trainer: str, lock: int) -> None:
             "--serve", serving(trainer),
             *(part for one in (*size.others, *averages) for part in ("--checkpoint", one)),
             "--api", "completions", "--template", "statement", "--top-p", "1", "--max-tokens", "112",
-            "--samples", str(size.samples), "--chunk", str(size.samples), threads=1,
+            "--samples", str(size.samples), "--chunk", str(size.samples),
+            # How often a verdict is another one the next time is told beside the ensembles.
+            "--fresh", threads=1,
         )  # fmt: skip
     pool = [f"line/alpha={alpha}" for alpha in size.alphas if -0.5 <= float(alpha) <= 1.5]
     for name, allocation in (("ensemble", "uniform"), ("ensemble-optimised", "optimised")):

@@ -100,8 +100,8 @@ def _problem(findings: Findings, row: Sequence[ProblemCounts], examples: Sequenc
     heads += '<th class="verdicts">verdicts</th>'
     yield f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>'
     for run, one in zip(findings.grid.runs, row, strict=True):
-        counted = (f"{name.replace('_', ' ')} {count}" for name, count in sorted(one.verdicts.items()))
-        verdicts = ", ".join(text.replace(" ", "\N{NO-BREAK SPACE}") for text in counted)
+        of_each = (f"{name.replace('_', ' ')} {count}" for name, count in sorted(one.verdicts.items()))
+        verdicts = ", ".join(text.replace(" ", "\N{NO-BREAK SPACE}") for text in of_each)
         cells = (
             escape(run.named.name),
             _bar(one.categories),

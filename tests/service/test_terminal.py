@@ -112,8 +112,10 @@ def test_ctrl_c_reaches_the_foreground_job_alone(screen: Screen) -> None:
     screen.until(PROMPT)
     assert screen.run("echo $?") == "130"
     assert "Running" in screen.run("jobs")
+    # Python is not woken by what comes right before it sleeps.
     screen.type(
-        'python3 -c \'import time\ntry: print("asleep"); time.sleep(60)\nexcept KeyboardInterrupt: print("woken")\'\r'
+        'python3 -c \'import time\ntry:\n print("asleep")\n while True: time.sleep(0.1)\n'
+        'except KeyboardInterrupt: print("woken")\'\r'
     )
     screen.until("asleep\r\n")
     screen.type("\x03")
@@ -268,7 +270,8 @@ def test_what_is_typed_and_never_read_is_bounded(grader_url: str, session: str) 
         with contextlib.suppress(ConnectionClosed):
             for _ in range(1000):
                 screen.connection.send(b"x" * MOST_MESSAGE_BYTES)
-        assert time.monotonic() - begun < 30 * SLOWNESS
+        # Ten seconds where nobody else has the cores; forty were seen where others had them.
+        assert time.monotonic() - begun < 90 * SLOWNESS
         last, code = screen.end()
         assert (last["type"], code) == ("urn:rkgrade:error:conflict", 1008)
 
