@@ -103,7 +103,7 @@ def turnover(report: Report) -> Iterator[str]:
             f"than once; correct but once {flaky.flip_rate:.2%}, {flaky.flipping:,}"
         )
     if flaky.known:
-        yield f"  {flaky.known:,} gradings were known to the grader, and not run: evaluate --fresh has them run"
+        yield f"  {counted(flaky.known, 'grading')} known to the grader, and not run: evaluate --fresh has them run"
 
 
 def _named(keys: Sequence[str]) -> str:

@@ -59,7 +59,9 @@ class Board:
     def others(self, count: int) -> None:
         """So many completions are of problems that are not there."""
         if count:
-            self._console.print(f"rkgrade: {count:,} completions are of problems that are not among these")
+            self._console.print(
+                f"rkgrade: {counted(count, 'completion')} of problems that are not among these: left out"
+            )
 
     def skipped(self, skipped: Skipped) -> None:
         self.skips += 1

@@ -270,8 +270,7 @@ def test_what_is_typed_and_never_read_is_bounded(grader_url: str, session: str) 
         with contextlib.suppress(ConnectionClosed):
             for _ in range(1000):
                 screen.connection.send(b"x" * MOST_MESSAGE_BYTES)
-        # Ten seconds where nobody else has the cores; forty were seen where others had them.
-        assert time.monotonic() - begun < 90 * SLOWNESS
+        assert time.monotonic() - begun < 30 * SLOWNESS
         last, code = screen.end()
         assert (last["type"], code) == ("urn:rkgrade:error:conflict", 1008)
 

@@ -159,7 +159,7 @@ def test_what_the_grader_knew_of_a_program_is_no_second_run_of_it(tmp_path: Path
     assert told == {
         "known": [
             "flaky verdicts: null, nothing was run twice",
-            "  2 gradings were known to the grader, and not run: evaluate --fresh has them run",
+            "  2 gradings known to the grader, and not run: evaluate --fresh has them run",
         ],
         "fresh": [
             told["fresh"][0],

@@ -74,7 +74,10 @@ def test_an_evaluation_is_whole_and_a_second_one_does_nothing_twice(tmp_path: Pa
     ]
     given = write(tmp_path / "given.jsonl", completions)
     taken = rkgrade("problems", file, "--out", tmp_path / "2", "--url", grader.url, "--completions", given, "--k", 2)
-    assert (taken.exit_code, taken.stderr) == (0, "rkgrade: 1 completions are of problems that are not among these\n")
+    assert (taken.exit_code, taken.stderr) == (
+        0,
+        "rkgrade: 1 completion of problems that are not among these: left out\n",
+    )
     assert {one.key: list(one.categories.values()) for one in report(tmp_path / "2").problems} == {
         "twice": [1, 0, 1, 0],
         # By its id a problem is meant wherever it is.

@@ -271,7 +271,7 @@ def test_a_line_of_completions_that_is_none_is_named(tmp_path: Path, line: str, 
         given.write_text('{"key": "first", "completion": "x"}\n{"key": "none", "completion": "y"}\n')
         done = rkgrade("problems", file, "--out", tmp_path / "out", "--url", url, "--completions", given)
     assert done.exit_code == 0
-    assert done.stderr == "rkgrade: 1 completions are of problems that are not among these\n"
+    assert done.stderr == "rkgrade: 1 completion of problems that are not among these: left out\n"
 
 
 def test_options_of_sampling_mean_nothing_to_completions(tmp_path: Path) -> None:
